@@ -1,0 +1,1 @@
+"""Reproducible evidence plans for language models, decided inside PostgreSQL."""

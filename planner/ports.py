@@ -1,0 +1,74 @@
+"""The protocols through which callers bring their own parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Vectors = npt.NDArray[np.float32]
+
+Bound = Literal["exact", "upper_bound", "estimate"]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors. `name` and `revision` identify the model; a store keeps them apart."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as the store knows it."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """What tells two builds of the model apart; empty where there is nothing to tell."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of each vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row a text, shape (len(texts), dimensions), float32, not necessarily normalised."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """Counts the tokens of a text, without touching the network."""
+
+    @property
+    def name(self) -> str:
+        """The counter's name; it is in the plan, its stats, the hash and every response."""
+        ...
+
+    @property
+    def bound(self) -> Bound:
+        """Whether a count is exact, never too small, or an estimate."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`, 0 or more."""
+        ...
+
+
+@runtime_checkable
+class LedgerCounter(TokenCounter, Protocol):
+    """A counter that needs only the figures of the span ledger, so that planning reads no text."""
+
+    def count_ledger(self, ascii_bytes: int, non_ascii_chars: int, byte_length: int) -> int:
+        """Return what `count` returns for a text of these figures."""
+        ...
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def __call__(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...

@@ -1,0 +1,226 @@
+"""The `[planner]` configuration: one frozen model, validated when it is loaded, never clamped.
+
+Values come from `planner.toml`, then `PLANNER_*` variables, then arguments; the later wins, and
+`Loaded.origins` says which did. Tables (`kind_priors`, `models`) are merged key by key over the defaults
+of the same origin order; in a variable they are written as JSON.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from planner.errors import SettingsError
+
+Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+DEFAULT_KIND_PRIORS: Mapping[str, float] = MappingProxyType(
+    {"paragraph": 1.0, "message": 1.0, "code": 0.9, "cell": 0.8, "heading": 0.6, "body": 1.0}
+)
+
+
+class ModelEntry(BaseModel):
+    """A language model that evidence is planned for: its context window in tokens, and its counter."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    context_window: Count
+    counter: str | None = None
+
+
+DEFAULT_MODELS: Mapping[str, ModelEntry] = MappingProxyType(
+    {
+        "gpt-4": ModelEntry(context_window=8_192, counter="openai:cl100k_base"),
+        "gpt-4o": ModelEntry(context_window=128_000, counter="openai:o200k_base"),
+        "gpt-4.1": ModelEntry(context_window=1_047_576, counter="openai:o200k_base"),
+        "claude-sonnet-4": ModelEntry(context_window=200_000),
+        "llama-3.1-8b": ModelEntry(context_window=131_072),
+    }
+)
+
+
+class Settings(BaseModel):
+    """Every value that an operator may set; the defaults are those of the design pages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    # Where the data is
+    database_url: str | None = Field(default=None, repr=False, description="PostgreSQL URL; none: embedded")
+    data_dir: str | None = Field(default=None, description="folder of the embedded server")
+    pool_size: Annotated[int, Field(ge=1, le=1000)] = 8
+    statement_timeout_ms: Annotated[int, Field(ge=1, le=3_600_000)] = 30_000
+    trace: Literal["sync", "off"] = "sync"
+
+    # Ingest
+    embedder: str = Field(default="wordllama", description="name of an embedder")
+    max_span_chars: Annotated[int, Field(ge=100, le=100_000)] = 900
+    max_file_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 64 * 1024 * 1024
+
+    # Recall (score_model)
+    score_model: Literal["v1"] = "v1"
+    alpha: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.7
+    hop_decay: Fraction = 0.5
+    k: Annotated[int, Field(ge=1, le=900)] = 64
+    margin: Annotated[int, Field(ge=1, le=100)] = 32
+    hops: Annotated[int, Field(ge=0, le=2)] = 2
+    roots: Annotated[int, Field(ge=1, le=1_000)] = 16
+    fanout: Annotated[int, Field(ge=1, le=1_000)] = 16
+    structured_limit: Annotated[int, Field(ge=1, le=100_000)] = 256
+    max_nodes: Annotated[int, Field(ge=1, le=100_000)] = 512
+    max_spans: Annotated[int, Field(ge=1, le=100_000)] = 2_048
+    min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    method: Literal["auto", "exact", "ann"] = "auto"
+    exact_limit: Annotated[int, Field(ge=0)] = 50_000
+
+    # Selection (plan_model)
+    plan_model: Literal["v1", "v2"] = "v1"
+    kind_priors: Mapping[str, Fraction] = DEFAULT_KIND_PRIORS
+    cache_discount: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
+    max_frac_per_source: Fraction = 0.4
+    dedup_overlap: Annotated[float, Field(gt=0.5, le=1, allow_inf_nan=False)] = 0.8
+
+    # Budget
+    counter: str = "utf8-script-v1"
+    default_budget: Count = 4_096
+    max_budget: Count | None = None
+    models: Mapping[str, ModelEntry] = DEFAULT_MODELS
+
+    @field_validator("kind_priors", "models", mode="before")
+    @classmethod
+    def _over_defaults(cls, value: object, info: Any) -> object:
+        defaults = {"kind_priors": DEFAULT_KIND_PRIORS, "models": DEFAULT_MODELS}[info.field_name]
+        return {**defaults, **value} if isinstance(value, Mapping) else value
+
+    @field_validator("kind_priors", "models", mode="after")
+    @classmethod
+    def _freeze(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        return MappingProxyType(dict(value))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every value as JSON data; the password of `database_url` is masked."""
+        out: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        out["database_url"] = mask_password(self.database_url)
+        out["kind_priors"] = dict(self.kind_priors)
+        out["models"] = {name: entry.model_dump() for name, entry in self.models.items()}
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in force and, by key, where each value came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load(
+    arguments: Mapping[str, object] | None = None,
+    *,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Load the configuration: file < environment < arguments (those that are not None).
+
+    `file` defaults to `PLANNER_CONFIG`, else `planner.toml` in the working directory where there is one.
+    Raises SettingsError naming the key, the value, the range and the origin.
+    """
+    environ = os.environ if environ is None else environ
+    named = file or (Path(environ["PLANNER_CONFIG"]) if environ.get("PLANNER_CONFIG") else None)
+    path = named or Path("planner.toml")
+    layers = [
+        (f"file {path}", _from_file(path, required=named is not None)),
+        ("environment", _from_environment(environ)),
+        ("argument", {k: v for k, v in (arguments or {}).items() if v is not None}),
+    ]
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = dict.fromkeys(Settings.model_fields, "default")
+    for origin, layer in layers:
+        _refuse_unknown(layer, origin)
+        for key, value in layer.items():
+            both_tables = isinstance(value, Mapping) and isinstance(values.get(key), Mapping)
+            values[key] = {**values[key], **value} if both_tables else value
+            origins[key] = origin
+    try:
+        return Loaded(Settings(**values), MappingProxyType(origins))
+    except ValidationError as error:
+        raise _explained(error, origins) from None
+
+
+def mask_password(url: str | None) -> str | None:
+    """Return a database URL that can be shown: `user:***@host`, and `password=***` in a query or DSN."""
+    if url is None:
+        return None
+    masked = re.sub(r"(?<=://)([^:/@]*):[^@/]*(?=@)", r"\1:***", url)
+    return re.sub(r"(password\s*=\s*)('[^']*'|[^&\s]+)", r"\1***", masked, flags=re.IGNORECASE)
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise SettingsError(f"the configuration file {path} does not exist") from None
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the configuration file {path} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"the configuration file {path} cannot be read: {error.strerror}") from None
+    table = document.get("planner", {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"[planner] in {path} must be a table")
+    return table
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, text in environ.items():
+        if not name.startswith("PLANNER_") or name == "PLANNER_CONFIG":
+            continue
+        key = name.removeprefix("PLANNER_").lower()
+        out[key] = _parsed(key, text)
+    return out
+
+
+def _parsed(key: str, text: str) -> object:
+    """Read a variable: JSON where the setting is not a string, the text itself where it is."""
+    field = Settings.model_fields.get(key)
+    if field is None or field.annotation in (str, str | None):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _refuse_unknown(layer: Mapping[str, object], origin: str) -> None:
+    for key in layer:
+        if key not in Settings.model_fields:
+            near = difflib.get_close_matches(key, Settings.model_fields, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise SettingsError(f"unknown setting {key!r} ({origin}){hint}", key=key, origin=origin)
+
+
+def _explained(error: ValidationError, origins: Mapping[str, str]) -> SettingsError:
+    first = error.errors()[0]
+    key = str(first["loc"][0]) if first["loc"] else "planner"
+    path = ".".join(str(part) for part in first["loc"]) or key
+    value = "***" if key == "database_url" else first["input"]
+    origin = origins.get(key, "argument")
+    return SettingsError(
+        f"{path} = {value!r} ({origin}): {first['msg'].lower()}",
+        key=path,
+        value=value,
+        origin=origin,
+        allowed=first["msg"],
+    )
