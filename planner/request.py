@@ -43,13 +43,6 @@ class Data(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 
-    def __init__(self, **data: Any) -> None:
-        """Validate `data`. Raises RequestError naming the field, the value and the rule."""
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise request_error(error) from None
-
     @model_validator(mode="before")
     @classmethod
     def _no_nul(cls, value: Any) -> Any:
@@ -117,7 +110,10 @@ class Not(Data):
 def _tag(value: object) -> str:
     if isinstance(value, Mapping):
         return next((key for key in ("all", "any", "not") if key in value), "condition")
-    return {All: "all", AnyOf: "any", Not: "not"}.get(type(value), "condition")
+    return next(
+        (tag for kind, tag in ((All, "all"), (AnyOf, "any"), (Not, "not")) if isinstance(value, kind)),
+        "condition",
+    )
 
 
 Filter = Annotated[
@@ -197,6 +193,13 @@ class PlanRequest(Data):
         if value is not None and not all(abs(x) < 1e30 for x in value):
             raise ValueError("every component must be a finite number")
         return value
+
+    def __init__(self, **data: Any) -> None:
+        """Validate `data`. Raises RequestError naming the field, the value and the rule."""
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise request_error(error) from None
 
     @model_validator(mode="after")
     def _asks_something(self) -> PlanRequest:

@@ -85,7 +85,7 @@ class Settings(BaseModel):
 
     # Selection (plan_model)
     plan_model: Literal["v1", "v2"] = "v1"
-    kind_priors: Mapping[str, Fraction] = DEFAULT_KIND_PRIORS
+    kind_priors: Mapping[str, Fraction] = Field(default_factory=lambda: DEFAULT_KIND_PRIORS)
     cache_discount: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
     max_frac_per_source: Fraction = 0.4
     dedup_overlap: Annotated[float, Field(gt=0.5, le=1, allow_inf_nan=False)] = 0.8
@@ -94,7 +94,7 @@ class Settings(BaseModel):
     counter: str = "utf8-script-v1"
     default_budget: Count = 4_096
     max_budget: Count | None = None
-    models: Mapping[str, ModelEntry] = DEFAULT_MODELS
+    models: Mapping[str, ModelEntry] = Field(default_factory=lambda: DEFAULT_MODELS)
 
     @field_validator("kind_priors", "models", mode="before")
     @classmethod
