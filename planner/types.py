@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from planner.errors import RequestError
@@ -29,6 +29,9 @@ Trust = Literal["untrusted", "external", "internal", "verified"]
 
 TRUST_ORDER: tuple[Trust, ...] = ("untrusted", "external", "internal", "verified")
 """Trust classes from least to most."""
+
+STRUCTURE = frozenset({"part_of", "next", "links_to"})
+"""The predicates of the edges that parsing itself makes."""
 
 _REF = re.compile(r"(?P<source>.+)@(?P<tx>\d{1,19}):(?P<start>\d{1,19})-(?P<end>\d{1,19})", re.DOTALL)
 
@@ -128,7 +131,8 @@ class Batch:
     """What one ingest transaction writes: usually one source, or all that an open import file holds.
 
     `embeddings` are vectors that the input itself brought, by node id, for the model named in
-    `embedding_model` (name); all other nodes with spans are embedded by the scope's embedder.
+    `embedding_model` (name); all other nodes with spans are embedded by the scope's embedder. Of the edges
+    that leave the batch's nodes, those with one of `predicates` are replaced (None: all of them).
     """
 
     sources: tuple[SourceDraft, ...]
@@ -136,6 +140,73 @@ class Batch:
     edges: tuple[EdgeDraft, ...]
     embeddings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     embedding_model: str | None = None
+    predicates: frozenset[str] | None = STRUCTURE
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedSource:
+    """What became of one source: its newest version, and what changed with it."""
+
+    source_id: str
+    status: Literal["new", "changed", "unchanged"]
+    version_tx: int
+    spans: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFailure:
+    """One input that could not be ingested, and why; the rest of the ingest went on."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """The result of one ingest call, source by source. Counts are of rows written, over all sources."""
+
+    scope: str
+    sources: tuple[IngestedSource, ...] = ()
+    failures: tuple[IngestFailure, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return {
+            "scope": self.scope,
+            "sources": [asdict(source) for source in self.sources],
+            "failures": [asdict(failure) for failure in self.failures],
+            "counts": dict(self.counts),
+        }
+
+
+# --- recall ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How expansion came to a node: by which path of node ids, at what decay, and how similar it is.
+
+    `similarity` is None where there is no question or the node has no vector.
+    """
+
+    hops: int
+    decay: float
+    path: tuple[str, ...]
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledNode:
+    """A node that recall found: by which legs, its best S(n), and whether `max_nodes` cut it."""
+
+    node_id: str
+    score: float
+    legs: tuple[str, ...]
+    similarity: float | None = None
+    reached: Reached | None = None
+    cut: bool = False
 
 
 # --- selection ------------------------------------------------------------------------------------
@@ -205,9 +276,11 @@ class SelectionPolicy:
     plan_model: Literal["v1", "v2"] = "v1"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One candidate's fate. `order` counts selected spans from 0 in the order in which they were packed."""
+class Verdict(NamedTuple):
+    """One candidate's fate. `order` counts selected spans from 0 in the order in which they were packed.
+
+    A tuple, because selection makes one for every candidate: frozen dataclasses took 2.4 times as long.
+    """
 
     candidate: Candidate
     weight: float
@@ -300,13 +373,16 @@ class EvidencePlan:
     """A persisted decision: what is selected, what is rejected, and the hashes that prove it.
 
     `spans` are in selection order, `rejected` in rank order. `stats` are the hashed figures; `recall`
-    (counts by leg, method, cuts) and `timings` (milliseconds by stage) are reported beside them.
+    (counts by leg, method, cuts) and `timings` (milliseconds by stage) are reported beside them. A refused
+    plan (insufficient evidence) has a pool and no spans, a failed one neither hashes nor a pool.
     """
 
     ref: PlanRef
     created_at: datetime
-    plan_hash: str
-    pool_hash: str
+    outcome: Literal["planned", "refused", "failed"]
+    error: JsonObject | None
+    plan_hash: str | None
+    pool_hash: str | None
     plan_model: str
     score_model: str
     as_of: int
@@ -332,6 +408,8 @@ class EvidencePlan:
             "plan_id": self.ref.plan_id,
             "scope": self.ref.scope,
             "created_at": self.created_at.isoformat(),
+            "outcome": self.outcome,
+            "error": self.error,
             "plan_hash": self.plan_hash,
             "pool_hash": self.pool_hash,
             "plan_model": self.plan_model,

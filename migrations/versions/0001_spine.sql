@@ -258,7 +258,8 @@ CREATE TABLE planner.plan (
     CONSTRAINT plan_pkey PRIMARY KEY (scope_id, plan_id),
     CONSTRAINT plan_outcome_check CHECK (outcome IN ('planned', 'refused', 'failed')),
     CONSTRAINT plan_error_check CHECK ((outcome = 'planned') = (error_code IS NULL)),
-    CONSTRAINT plan_hash_check CHECK (outcome <> 'planned' OR (length(plan_hash) = 32 AND length(pool_hash) = 32)),
+    CONSTRAINT plan_hash_check CHECK (
+        outcome <> 'planned' OR coalesce(length(plan_hash) = 32 AND length(pool_hash) = 32, false)),
     CONSTRAINT plan_budget_check CHECK (used >= 0 AND used <= budget AND budget <= budget_requested AND cap <= budget),
     CONSTRAINT plan_counts_check CHECK (
         n_selected + n_duplicate + n_unpackable + n_over_budget + n_over_source_cap + n_unsliceable = n_candidates)
@@ -303,7 +304,7 @@ CREATE TABLE planner.plan_node (
     similarity double precision,
     hops       integer,
     decay      double precision,
-    path       text[]           COLLATE "C",
+    path       jsonb,
     cut        text,
     CONSTRAINT plan_node_pkey PRIMARY KEY (scope_id, plan_id, node_id),
     CONSTRAINT plan_node_cut_check CHECK (cut IN ('max_nodes'))

@@ -1,0 +1,276 @@
+"""The library's front door: one object, thread-safe over a connection pool."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from planner.embedders import embedder as embedder_named
+from planner.engine import Engine, once, utc_now
+from planner.errors import IngestError, RequestError
+from planner.ingest import parse, scope_id
+from planner.pipeline import explain
+from planner.pipeline.ingest import Ingested, ingest
+from planner.pipeline.plan import plan
+from planner.ports import Clock, Embedder, TokenCounter
+from planner.reading import InputFile, discover, read
+from planner.request import SCOPE_PATTERN, PlanRequest
+from planner.settings import Settings, load
+from planner.store.connect import Pool, Store
+from planner.store.read import slice_text, span_row
+from planner.store.upgrade import check, migrate
+from planner.trace.replay import Replay
+from planner.types import (
+    EvidencePlan,
+    IngestFailure,
+    IngestReport,
+    PlanRef,
+    SourceClass,
+    Span,
+    SpanRef,
+    Trust,
+)
+
+Progress = Callable[[InputFile], None]
+Message = Mapping[str, Any]
+
+CONVERSATION = "application/vnd.conversation+json"
+
+
+class Planner:
+    """Ingests sources and plans evidence from them. Make one with `connect`, `embedded` or `from_pool`."""
+
+    def __init__(self, engine: Engine, resources: ExitStack | None = None) -> None:
+        """Take the parts; `resources` are released by `close`."""
+        self.engine = engine
+        self._resources = resources or ExitStack()
+
+    @classmethod
+    def connect(cls, url: str | None = None, *, settings: Settings | None = None, **parts: Any) -> Self:
+        """Open a planner on a migrated database; without `url` on the configured one, else embedded.
+
+        `parts` may bring `embedder`, `counters` (by name), `clock` and `actor`. Raises SettingsError,
+        StoreUnavailable, SchemaBehind, SchemaAhead, UnsupportedServer, MissingRoles.
+        """
+        chosen = settings or load().settings
+        target = url or chosen.database_url
+        if target is None:
+            return cls.embedded(settings=chosen, **parts)
+        store = Store.open(
+            target, pool_size=chosen.pool_size, statement_timeout_ms=chosen.statement_timeout_ms
+        )
+        resources = ExitStack()
+        resources.callback(store.close)
+        return cls(_engine(store, chosen, **parts), resources)
+
+    @classmethod
+    def embedded(
+        cls, data_dir: str | Path | None = None, *, settings: Settings | None = None, **parts: Any
+    ) -> Self:
+        """Open a planner on the embedded server, which is started, and whose empty database is migrated.
+
+        Takes `parts` as `connect` does. Raises EmbeddedUnavailable, EmbeddedServerError.
+        """
+        from planner.embedded import EmbeddedServer  # noqa: PLC0415  # Unix only, and an extra
+
+        chosen = settings or load().settings
+        folder = data_dir or chosen.data_dir
+        with ExitStack() as resources:
+            server = resources.enter_context(EmbeddedServer(Path(folder) if folder else None))
+            if not check(server.url).up_to_date:
+                migrate(server.url)
+            made = cls.connect(server.url, settings=chosen, **parts)
+            made._resources.push(resources.pop_all())
+        return made
+
+    @classmethod
+    def from_pool(cls, pool: Pool, *, settings: Settings | None = None, **parts: Any) -> Self:
+        """Open a planner on a psycopg pool of the caller's, which stays the caller's to close."""
+        chosen = settings or load().settings
+        store = Store(pool, statement_timeout_ms=chosen.statement_timeout_ms)
+        _ = store.server
+        return cls(_engine(store, chosen, **parts))
+
+    def close(self) -> None:
+        """Give back the pool and, where embedded, the server."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        """Use the planner as a context manager that closes it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def ingest(
+        self,
+        scope: str,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        title: str | None = None,
+        trust: Trust = "external",
+        attributes: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Ingest files, folders (sorted), globs or `-` (standard input), each source in its own transaction.
+
+        A file that cannot be ingested is in the report's `failures`, and the rest goes on; `progress` is
+        called after each file. Raises RequestError, EmbedderError, StoreError.
+        """
+        check_scope(scope)
+        several = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        done: list[Ingested] = []
+        failures: list[IngestFailure] = []
+        for file in discover(several):
+            try:
+                raw = read(file, self.engine.settings.max_file_bytes)
+                done.append(
+                    self._ingest(
+                        scope,
+                        raw,
+                        source_id=file.source_id,
+                        title=title,
+                        trust=trust,
+                        attributes=attributes or {},
+                    )
+                )
+            except IngestError as error:
+                failures.append(IngestFailure(str(file.path or file.source_id), error.code, str(error)))
+            if progress is not None:
+                progress(file)
+        return _report(scope, done, failures)
+
+    def ingest_text(
+        self,
+        scope: str,
+        source_id: str,
+        text: str | bytes,
+        *,
+        media_type: str | None = None,
+        title: str | None = None,
+        uri: str | None = None,
+        trust: Trust = "external",
+        attributes: Mapping[str, Any] | None = None,
+        source_class: SourceClass = "truth",
+        observed_at: datetime | None = None,
+    ) -> IngestReport:
+        """Ingest one source that is in memory; `text` may be a whole import file. Raises IngestError too."""
+        check_scope(scope)
+        made = self._ingest(
+            scope,
+            text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"),
+            source_id=source_id,
+            media_type=media_type,
+            title=title,
+            uri=uri,
+            trust=trust,
+            attributes=attributes or {},
+            source_class=source_class,
+            observed_at=observed_at,
+        )
+        return _report(scope, [made], [])
+
+    def ingest_conversation(
+        self,
+        scope: str,
+        source_id: str,
+        messages: Sequence[Message],
+        *,
+        title: str | None = None,
+        **about: Any,
+    ) -> IngestReport:
+        """Ingest a conversation: messages with `content`, `speaker` or `role`, `time` and `id`, in order."""
+        data = json.dumps({"messages": list(messages)}, default=_iso)
+        return self.ingest_text(scope, source_id, data, media_type=CONVERSATION, title=title, **about)
+
+    def plan(
+        self, scope: str | PlanRequest | Mapping[str, Any], text: str | None = None, **fields: Any
+    ) -> EvidencePlan:
+        """Plan the evidence for a question: `plan(request)`, or `plan("scope", "question", budget_tokens=…)`.
+
+        Raises RequestError, NotFound, InsufficientEvidence, IntegrityError, EmbedderError, StoreError; all
+        but the first two have left a trace that their detail names as `plan`.
+        """
+        return plan(self.engine, _request(scope, text, fields))
+
+    def load(self, ref: str | PlanRef) -> EvidencePlan:
+        """Return a stored plan by `<scope>:<plan_id>`. Raises UnknownPlan."""
+        return explain.load(self.engine, _plan_ref(ref))
+
+    def replay(self, ref: str | PlanRef) -> Replay:
+        """Decide a stored plan again from its candidates. Raises UnknownPlan, ReplayMismatch."""
+        return explain.replay(self.engine, _plan_ref(ref))
+
+    def slice_text(self, scope: str, ref: str | SpanRef) -> str:
+        """Return a span's text, checked against the span ledger. Raises UnknownSpan, IntegrityError."""
+        wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
+        with self.engine.store.scoped(scope_id(scope), "reader") as conn:
+            return slice_text(conn, scope_id(scope), wanted)
+
+    def span_row(self, scope: str, ref: str | SpanRef) -> Span:
+        """Return a span's row of the ledger. Raises UnknownSpan."""
+        wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
+        with self.engine.store.scoped(scope_id(scope), "reader") as conn:
+            return span_row(conn, scope_id(scope), wanted)
+
+    def _ingest(self, scope: str, raw: bytes, **about: Any) -> Ingested:
+        batch = parse(raw, max_span_chars=self.engine.settings.max_span_chars, **about)
+        return ingest(self.engine, scope, batch)
+
+
+def check_scope(name: str) -> str:
+    """Return a scope's name. Raises RequestError where it is not one."""
+    if not isinstance(name, str) or re.fullmatch(SCOPE_PATTERN[1:-1], name) is None:
+        raise RequestError(f"{name!r} is not a scope name; it must match {SCOPE_PATTERN}", field="scope")
+    return name
+
+
+def _engine(
+    store: Store,
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    counters: Mapping[str, TokenCounter] | None = None,
+    clock: Clock = utc_now,
+    actor: str = "library",
+) -> Engine:
+    make = (lambda: embedder) if embedder is not None else once(lambda: embedder_named(settings.embedder))
+    return Engine(store, settings, make, counters or {}, clock, actor)
+
+
+def _request(
+    scope: str | PlanRequest | Mapping[str, Any], text: str | None, fields: Mapping[str, Any]
+) -> PlanRequest:
+    if isinstance(scope, PlanRequest):
+        if text is not None or fields:
+            raise RequestError("give a request, or its fields, not both")
+        return scope
+    data = {"scope": scope} if isinstance(scope, str) else dict(scope)
+    return PlanRequest.parse({**data, **({"text": text} if text is not None else {}), **fields})
+
+
+def _plan_ref(ref: str | PlanRef) -> PlanRef:
+    return ref if isinstance(ref, PlanRef) else PlanRef.parse(ref)
+
+
+def _iso(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON data")
+
+
+def _report(scope: str, done: Sequence[Ingested], failures: Sequence[IngestFailure]) -> IngestReport:
+    totals: dict[str, int] = {}
+    for made in done:
+        for name, count in made.counts.items():
+            totals[name] = totals.get(name, 0) + count
+    return IngestReport(scope, tuple(s for made in done for s in made.sources), tuple(failures), totals)

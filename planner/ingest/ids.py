@@ -1,0 +1,46 @@
+"""Ids: content decides them, nothing random (store.md), so the same ingest gives the same ids everywhere."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from blake3 import blake3
+
+from planner.types import NO_TEXT_HASH
+
+SOURCE_KIND = "source"
+"""The kind of the one node that stands for a whole source."""
+
+MAX_ID_BYTES = 512
+
+
+def scope_id(name: str) -> UUID:
+    """Return the id of the scope `name`: 16 bytes of BLAKE3, marked as a UUID of version 8 (RFC 9562)."""
+    digest = bytearray(blake3(b"planner/scope\0" + name.encode()).digest(length=16))
+    digest[6] = digest[6] & 0x0F | 0x80
+    digest[8] = digest[8] & 0x3F | 0x80
+    return UUID(bytes=bytes(digest))
+
+
+def node_id(source_id: str, kind: str, text_hash: bytes, occurrence: int) -> str:
+    """Return the default id of a node, 32 hex digits.
+
+    `occurrence` counts, from 0, the spans of this kind and text within the source: an unchanged paragraph
+    keeps its node wherever it moves to, and a repeated one gets a second node.
+    """
+    hasher = blake3(b"planner/node\0")
+    for part in (source_id.encode(), kind.encode(), text_hash):
+        hasher.update(len(part).to_bytes(4, "little") + part)
+    hasher.update(occurrence.to_bytes(8, "little"))
+    return hasher.hexdigest(length=16)
+
+
+def source_node_id(source_id: str) -> str:
+    """Return the id of the node of a source itself, known before the source has arrived."""
+    return node_id(source_id, SOURCE_KIND, NO_TEXT_HASH, 0)
+
+
+def stem(source_id: str) -> str:
+    """Return the last part of a source id without its extension: the title of last resort."""
+    name = source_id.rsplit("/", 1)[-1]
+    return name.rpartition(".")[0] or name or source_id

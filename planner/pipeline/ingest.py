@@ -1,0 +1,283 @@
+"""Ingest, read top to bottom: parse, compare with what is current, embed, then one transaction.
+
+Parsing and embedding happen before the scope is locked. If another writer came in between, the comparison is
+made again inside the lock; only where that asks for texts that have no vector yet does it all start over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from planner.engine import Engine
+from planner.errors import ConflictingInput, EmbedderError, MalformedInput
+from planner.hashing import text_hash
+from planner.ingest import embed_text, span_texts
+from planner.ingest import scope_id as id_of_scope
+from planner.ports import Embedder
+from planner.recall.frame import Model
+from planner.recall.question import check_model
+from planner.recall.score import normalise
+from planner.store.changes import Changes, Current, changes
+from planner.store.connect import Connection, run
+from planner.store.write import (
+    Entry,
+    NodeVector,
+    check_edge_ends,
+    next_tx,
+    read_current,
+    write_changes,
+    write_embeddings,
+    write_entry,
+)
+from planner.types import Batch, IngestedSource, NodeDraft
+
+MAX_ROUNDS = 10
+"""How often an ingest starts over because other writers keep changing what it compares with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What one batch became: its sources, and the rows written by sort."""
+
+    sources: tuple[IngestedSource, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vectors of a set of changes: unit rows by text hash, and which text each node is embedded by."""
+
+    by_hash: Mapping[bytes, tuple[float, ...] | None]
+    hash_of: Mapping[str, bytes]
+    current: frozenset[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """The model whose vectors a batch gets; without an embedder the input brings them itself."""
+
+    name: str
+    revision: str
+    dimensions: int
+    embedder: Embedder | None
+
+
+class _StartOver(Exception):
+    """Another writer came first, and what it wrote asks for vectors that were not made."""
+
+
+def ingest(engine: Engine, scope: str, batch: Batch, *, action: str = "ingest") -> Ingested:
+    """Write a parsed batch as one ledger transaction; nothing where nothing changed.
+
+    Raises IngestError, EmbedderError or StoreError, and has written nothing then.
+    """
+    _check_kinds(engine, batch)
+    for _ in range(MAX_ROUNDS):
+        try:
+            return _attempt(engine, scope, batch, action)
+        except _StartOver:
+            continue
+    raise ConflictingInput(f"other writers kept changing {scope!r} in {MAX_ROUNDS} attempts; try again later")
+
+
+def _attempt(engine: Engine, scope: str, batch: Batch, action: str) -> Ingested:
+    scope_id = id_of_scope(scope)
+    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+        model = _model_of(conn, scope_id)
+        current = _current(conn, scope_id, batch)
+    found = changes(batch, current)
+    if not found:
+        return _unchanged(batch, current)
+    space = _space(engine, batch, model)
+    vectors = _embed(engine, scope_id, batch, found, model, space)
+    with engine.store.scoped(scope_id, "writer") as conn:
+        tx = next_tx(conn, scope_id, scope, engine.clock())
+        if tx != current.last_tx + 1:
+            current = read_current(conn, scope_id, batch, last_tx=tx - 1)
+            found = changes(batch, current)
+            if not found or not _is_covered(found, vectors) or _model_of(conn, scope_id) != model:
+                raise _StartOver
+        check_edge_ends(conn, scope_id, batch)
+        entry = Entry(engine.actor, action, engine.clock(), _detail(found, current))
+        write_entry(conn, scope_id, tx, entry)
+        write_changes(conn, scope_id, tx, engine.actor, found, current.versions)
+        embedded = _write_vectors(conn, scope_id, tx, found, vectors, model, space)
+    return _report(batch, found, current, tx, embedded)
+
+
+def _current(conn: Connection, scope_id: UUID, batch: Batch) -> Current:
+    row = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone()
+    return read_current(conn, scope_id, batch, last_tx=row[0]) if row else Current(last_tx=0)
+
+
+def _model_of(conn: Connection, scope_id: UUID) -> Model | None:
+    row = run(conn, "scope_model", {"scope_id": scope_id}).fetchone()
+    return Model(*row) if row else None
+
+
+def _space(engine: Engine, batch: Batch, model: Model | None) -> _Space:
+    """Return the space of the batch's vectors. Raises where it is not the scope's."""
+    if not batch.embeddings:
+        embedder = engine.embedder()
+        if model is not None:
+            check_model(embedder, model)
+        return _Space(embedder.name, embedder.revision, embedder.dimensions, embedder)
+    name = batch.embedding_model or ""
+    dimensions = len(next(iter(batch.embeddings.values())))
+    if model is None:
+        return _Space(name, "", dimensions, None)
+    if (model.name, model.dimensions) != (name, dimensions):
+        raise ConflictingInput(
+            f"the input brings vectors of {name!r} ({dimensions} dimensions), this scope uses "
+            f"{model.name!r} ({model.dimensions}); a scope has one model at a time",
+            scope_model=model.name,
+        )
+    return _Space(model.name, model.revision, model.dimensions, None)
+
+
+def _embed(
+    engine: Engine,
+    scope_id: UUID,
+    batch: Batch,
+    found: Changes,
+    model: Model | None,
+    space: _Space,
+) -> _Vectors:
+    """Make the vectors of the opened nodes; a text that the scope has embedded before is left alone."""
+    if space.embedder is None:
+        return _given(batch, found)
+    texts = _texts(engine, batch, found.opened)
+    hash_of = {node_id: text_hash(text.encode()) for node_id, text in texts.items()}
+    by_text = {hashed: texts[node_id] for node_id, hashed in hash_of.items()}
+    known: dict[bytes, list[tuple[str, bool]]] = {}
+    if model is not None:
+        params = {"scope_id": scope_id, "model_id": model.model_id, "hashes": list(by_text)}
+        with engine.store.scoped(scope_id, "reader") as conn:
+            for node_id, hashed, is_current in run(conn, "embedded_hashes", params):
+                known.setdefault(bytes(hashed), []).append((node_id, is_current))
+    missing = [hashed for hashed in by_text if hashed not in known]
+    by_hash: dict[bytes, tuple[float, ...] | None] = dict.fromkeys(known)
+    if missing:
+        by_hash |= _unit_rows(space.embedder, missing, [by_text[hashed] for hashed in missing])
+    current = frozenset(
+        (node, hashed) for hashed, held in known.items() for node, is_current in held if is_current
+    )
+    return _Vectors(by_hash, hash_of, current)
+
+
+def _unit_rows(embedder: Embedder, hashes: list[bytes], texts: list[str]) -> dict[bytes, tuple[float, ...]]:
+    """Embed texts and normalise at the store's door; a text whose vector is zero gets no row."""
+    made = embedder.embed(texts)
+    if made.shape != (len(texts), embedder.dimensions):
+        raise EmbedderError(
+            f"{embedder.name} returned an array of shape {made.shape} for {len(texts)} texts; "
+            f"it must be ({len(texts)}, {embedder.dimensions})"
+        )
+    try:
+        unit, zero = normalise(made)
+    except ValueError as error:
+        raise EmbedderError(f"{embedder.name}: {error}") from None
+    return {h: tuple(row) for h, row, is_zero in zip(hashes, unit.tolist(), zero, strict=True) if not is_zero}
+
+
+def _given(batch: Batch, found: Changes) -> _Vectors:
+    opened = {node.node_id for node in found.opened}
+    ids = [node_id for node_id in batch.embeddings if node_id in opened]
+    unit, zero = normalise([batch.embeddings[node_id] for node_id in ids] or [[0.0]])
+    rows = {n: tuple(row) for n, row, is_zero in zip(ids, unit.tolist(), zero, strict=False) if not is_zero}
+    hash_of = {node_id: text_hash(repr(row).encode()) for node_id, row in rows.items()}
+    return _Vectors({hash_of[n]: row for n, row in rows.items()}, hash_of, frozenset())
+
+
+def _texts(engine: Engine, batch: Batch, nodes: tuple[NodeDraft, ...]) -> dict[str, str]:
+    texts = span_texts(batch)
+    return {n.node_id: embed_text(n, texts, engine.settings.kind_priors) for n in nodes if n.spans}
+
+
+def _is_covered(found: Changes, vectors: _Vectors) -> bool:
+    return all(node.node_id in vectors.hash_of for node in found.opened if node.spans)
+
+
+def _write_vectors(
+    conn: Connection,
+    scope_id: UUID,
+    tx: int,
+    found: Changes,
+    vectors: _Vectors,
+    model: Model | None,
+    space: _Space,
+) -> int:
+    wanted = [(n.node_id, vectors.hash_of[n.node_id]) for n in found.opened if n.node_id in vectors.hash_of]
+    rows = [
+        NodeVector(node_id, hashed, vectors.by_hash[hashed])
+        for node_id, hashed in wanted
+        if hashed in vectors.by_hash and (node_id, hashed) not in vectors.current
+    ]
+    kept = {node_id for node_id, hashed in wanted if (node_id, hashed) in vectors.current}
+    closing = sorted(found.gone | (found.replaced - kept))
+    model_id = model.model_id if model else _adopt(conn, scope_id, tx, space) if rows else 0
+    write_embeddings(conn, scope_id, tx, model_id, rows, closing)
+    return len(rows)
+
+
+def _adopt(conn: Connection, scope_id: UUID, tx: int, space: _Space) -> int:
+    """Make the scope's first model known, and let the scope use it from this transaction on."""
+    named = {"name": space.name, "revision": space.revision, "dimensions": space.dimensions}
+    run(conn, "register_model", named)
+    row = run(conn, "find_model", named).fetchone()
+    assert row is not None
+    run(conn, "adopt_model", {"scope_id": scope_id, "model_id": row[0], "tx": tx})
+    return int(row[0])
+
+
+def _check_kinds(engine: Engine, batch: Batch) -> None:
+    priors = engine.settings.kind_priors
+    for source in batch.sources:
+        for span in source.spans:
+            if span.kind not in priors:
+                raise MalformedInput(
+                    f"{source.source_id}: span kind {span.kind!r} has no prior; use one of "
+                    f"{', '.join(sorted(priors))}, or add it to [planner.kind_priors]",
+                    source_id=source.source_id,
+                )
+
+
+def _detail(found: Changes, current: Current) -> dict[str, Any]:
+    """Return what the ledger says of the changes: ids and counts, never text."""
+    return {
+        "sources": [s.source_id for s in found.sources],
+        "nodes_opened": len(found.opened),
+        "nodes_closed": len(found.gone | found.replaced),
+        "edges_opened": len(found.edges),
+        "edges_closed": len(found.closed_edges),
+    }
+
+
+def _unchanged(batch: Batch, current: Current) -> Ingested:
+    return Ingested(
+        tuple(
+            IngestedSource(s.source_id, "unchanged", current.versions[s.source_id].version_tx, len(s.spans))
+            for s in batch.sources
+        )
+    )
+
+
+def _report(batch: Batch, found: Changes, current: Current, tx: int, embedded: int) -> Ingested:
+    changed = {source.source_id for source in found.sources}
+    sources = []
+    for source in batch.sources:
+        held = current.versions.get(source.source_id)
+        status = "new" if held is None else "changed" if source.source_id in changed else "unchanged"
+        version_tx = tx if source.source_id in changed or held is None else held.version_tx
+        sources.append(IngestedSource(source.source_id, status, version_tx, len(source.spans)))  # type: ignore[arg-type]
+    counts = {
+        "versions": len(found.sources),
+        "spans": sum(len(source.spans) for source in found.sources),
+        "nodes": len(found.opened),
+        "edges": len(found.edges),
+        "embeddings": embedded,
+    }
+    return Ingested(tuple(sources), counts)

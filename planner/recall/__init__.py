@@ -1,0 +1,1 @@
+"""Recall (Phase A): one request becomes one pool of candidates, by SQL, in one snapshot of one scope."""

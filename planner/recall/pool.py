@@ -1,0 +1,186 @@
+"""The pool: legs become nodes with one score each, nodes become candidate spans.
+
+The legs are a table: name, what found the nodes, how they score. A node takes the largest S(n) of its legs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.ports import LedgerCounter, TokenCounter
+from planner.recall.expansion import Expansion, expand
+from planner.recall.frame import Frame
+from planner.recall.semantic import Semantic, nearest
+from planner.recall.structured import Structured
+from planner.store.connect import Connection
+from planner.types import NO_TEXT_HASH, Candidate, RecalledNode, SourceClass, SpanRef
+
+BODY = "body"
+"""The kind of a span that the ledger has no row for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The result of Phase A.
+
+    `candidates` have no token count yet where the counter must read their text (`uncounted` says which
+    positions). `cut_spans` are the references that `max_spans` or `min_score` kept out, with their score.
+    """
+
+    nodes: tuple[RecalledNode, ...]
+    candidates: tuple[Candidate, ...]
+    uncounted: tuple[int, ...]
+    kind_missing: int
+    merged: int
+    cut_spans: dict[str, list[tuple[str, float]]]
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+def recall(conn: Connection, frame: Frame, counter: TokenCounter) -> Recalled:
+    """Run both statements of recall and fuse what they found into the pool."""
+    alpha = frame.settings.alpha
+    semantic, structured = nearest(conn, frame)
+    first: dict[str, float] = {node: semantic.score(node, alpha) for node in semantic.similarities}
+    for node, score in structured.scores.items():
+        first[node] = max(score, first.get(node, 0.0))
+    ranked = sorted(first, key=lambda node: (-first[node], node))
+    expansion = expand(conn, frame, ranked[: frame.request.roots], ranked, semantic.similarities)
+    nodes = _nodes(frame, semantic, structured, expansion)
+    return _explode(frame, nodes, expansion, counter, _stats(frame, semantic, structured, expansion))
+
+
+def _nodes(
+    frame: Frame, semantic: Semantic, structured: Structured, expansion: Expansion
+) -> tuple[RecalledNode, ...]:
+    """Fuse the legs: the largest S(n) counts, every leg is kept; `max_nodes` cuts by (S desc, node_id)."""
+    alpha = frame.settings.alpha
+    legs: tuple[tuple[str, Sequence[str] | dict[str, Any], Callable[[str], float]], ...] = (
+        ("structured", structured.scores, structured.scores.__getitem__),
+        ("semantic", semantic.similarities, lambda node: semantic.score(node, alpha)),
+        ("expansion", expansion.reached, lambda node: expansion.score(node, alpha)),
+    )
+    found: dict[str, list[tuple[str, float]]] = {}
+    for name, nodes, score in legs:
+        for node in nodes:
+            found.setdefault(node, []).append((name, score(node)))
+    best = {node: max(score for _, score in scores) for node, scores in found.items()}
+    order = sorted(best, key=lambda node: (-best[node], node))
+    limit = frame.request.max_nodes or 0
+    return tuple(
+        RecalledNode(
+            node_id=node,
+            score=best[node],
+            legs=tuple(name for name, _ in found[node]),
+            similarity=_similarity(node, semantic, expansion),
+            reached=expansion.reached.get(node),
+            cut=position >= limit,
+        )
+        for position, node in enumerate(order)
+    )
+
+
+def _similarity(node: str, semantic: Semantic, expansion: Expansion) -> float | None:
+    if node in semantic.similarities:
+        return semantic.similarities[node]
+    reached = expansion.reached.get(node)
+    return reached.similarity if reached else None
+
+
+def _explode(
+    frame: Frame,
+    nodes: tuple[RecalledNode, ...],
+    expansion: Expansion,
+    counter: TokenCounter,
+    stats: dict[str, Any],
+) -> Recalled:
+    """Turn nodes into candidates: one a span, of the node with the largest S, ties to the smaller node id."""
+    scores = {node.node_id: node.score for node in nodes if not node.cut}
+    rows = [row for row in expansion.provenance if row[1] is not None and row[0] in scores]
+    best: dict[tuple[str, int, int, int], tuple[Any, ...]] = {}
+    for row in rows:
+        key = row[1:5]
+        held = best.get(key)
+        if held is None or (-scores[row[0]], row[0]) < (-scores[held[0]], held[0]):
+            best[key] = row
+    ordered = sorted(best.items(), key=lambda item: (-scores[item[1][0]], item[0]))
+    kept, cut = _cut_spans(frame, [(key, row, scores[row[0]]) for key, row in ordered])
+    candidates = tuple(_candidate(row, score, counter) for _, row, score in kept)
+    body = [i for i, (_, row, _) in enumerate(kept) if row[5] is None]
+    ledger = isinstance(counter, LedgerCounter)
+    uncounted = tuple(
+        i for i, c in enumerate(candidates) if c.sliceable and (not ledger or kept[i][1][5] is None)
+    )
+    stats["spans"] = len(best)
+    stats["cut"] = {"max_nodes": len(nodes) - len(scores), **{name: len(refs) for name, refs in cut.items()}}
+    return Recalled(nodes, candidates, uncounted, len(body), len(rows) - len(best), cut, stats)
+
+
+def _cut_spans(
+    frame: Frame, ordered: list[tuple[tuple[str, int, int, int], tuple[Any, ...], float]]
+) -> tuple[
+    list[tuple[tuple[str, int, int, int], tuple[Any, ...], float]], dict[str, list[tuple[str, float]]]
+]:
+    floor = frame.request.min_score
+    above = [item for item in ordered if floor is None or item[2] >= floor]
+    limit = frame.request.max_spans or 0
+    dropped = {"min_score": ordered[len(above) :], "max_spans": above[limit:]}
+    listed = {
+        name: [(str(SpanRef(*key)), score) for key, _, score in items] for name, items in dropped.items()
+    }
+    return above[:limit], listed
+
+
+def _candidate(row: tuple[Any, ...], score: float, counter: TokenCounter) -> Candidate:
+    (
+        node_id,
+        source_id,
+        version_tx,
+        start,
+        end,
+        kind,
+        klass,
+        ascii_bytes,
+        non_ascii,
+        text_hash,
+        length,
+        erased,
+    ) = row
+    source_class: SourceClass = "cache" if klass == "cache" else "truth"
+    tokens = 0
+    if kind is not None and isinstance(counter, LedgerCounter):
+        tokens = counter.count_ledger(ascii_bytes, non_ascii, end - start)
+    return Candidate(
+        source_id=source_id,
+        version_tx=version_tx,
+        start=start,
+        end=end,
+        kind=kind or BODY,
+        source_class=source_class,
+        score=score,
+        tokens=tokens,
+        text_hash=text_hash or NO_TEXT_HASH,
+        node_id=node_id,
+        sliceable=not erased and length is not None and end <= length,
+    )
+
+
+def _stats(frame: Frame, semantic: Semantic, structured: Structured, expansion: Expansion) -> dict[str, Any]:
+    return {
+        "method": frame.method,
+        "semantic": {
+            "asked": semantic.asked,
+            "returned": semantic.returned,
+            "kept": len(semantic.similarities),
+            "underfilled": frame.method == "ann"
+            and semantic.returned < min(semantic.asked, frame.state.live_nodes),
+            "rounds": semantic.rounds,
+        },
+        "structured": {
+            "kept": len(structured.scores),
+            "cut": structured.cut,
+            "missing_seeds": list(structured.missing_seeds),
+        },
+        "expansion": {"reached": len(expansion.reached)},
+    }

@@ -1,0 +1,1 @@
+"""The store: one door to PostgreSQL, tables, named queries, reads and writes."""

@@ -1,0 +1,217 @@
+"""The one door to the database: a pool, and a function that opens a scoped transaction.
+
+Every statement of the planner runs inside `Store.scoped` (a tenant's) or `Store.maintenance` (the owner's).
+Both drop to a role of the planner, so that row security holds also under a superuser's URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, LiteralString, cast
+from uuid import UUID
+
+import psycopg
+from psycopg import errors as pg
+from psycopg import sql
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from planner import errors
+from planner.store.arrays import array_literal
+from planner.store.queries import query
+from planner.store.resources import head_revision
+
+Connection = psycopg.Connection[TupleRow]
+Pool = ConnectionPool[Connection]
+Role = Literal["reader", "writer"]
+
+POOL_WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What is learned about the server once, when the store is first used."""
+
+    server_version: str
+    vector_version: str
+    vector_schema: str
+
+
+class Store:
+    """A connection pool with the scoped transactions that are the only way through it. Thread-safe."""
+
+    def __init__(self, pool: Pool, *, statement_timeout_ms: int = 30_000, owns_pool: bool = False) -> None:
+        """Wrap a pool; `owns_pool` says whether `close` closes it."""
+        self.pool = pool
+        self.statement_timeout_ms = statement_timeout_ms
+        self._owns_pool = owns_pool
+
+    @classmethod
+    def open(cls, url: str, *, pool_size: int = 8, statement_timeout_ms: int = 30_000) -> Store:
+        """Open a pool on `url`. Raises StoreUnavailable, SchemaBehind, SchemaAhead, MissingRoles."""
+        try:
+            with psycopg.connect(url, autocommit=True, connect_timeout=10):
+                pass  # a wrong URL is named at once; the pool would only time out
+            pool: Pool = ConnectionPool(
+                url,
+                min_size=0,
+                max_size=pool_size,
+                timeout=POOL_WAIT_SECONDS,
+                kwargs={"autocommit": True, "prepare_threshold": None, "application_name": "planner"},
+                open=True,
+            )
+        except psycopg.Error as error:
+            raise translated(error) from error
+        store = cls(pool, statement_timeout_ms=statement_timeout_ms, owns_pool=True)
+        try:
+            _ = store.server
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close the pool, where this store opened it."""
+        if self._owns_pool:
+            self.pool.close()
+
+    @cached_property
+    def server(self) -> Server:
+        """The server's versions, checked once: schema revision, pgvector, roles of this login."""
+        with self._connection() as conn:
+            row = run(conn, "handshake").fetchone()
+            if row is None or not row[3]:
+                raise errors.SchemaBehind("the database has no planner schema; run `planner migrate`")
+            server_version, vector_version, vector_schema, _, roles = row
+            if not roles:
+                raise errors.MissingRoles(
+                    "this login may not SET ROLE to planner_reader, planner_writer and planner_owner; "
+                    "run `planner migrate` as an administrator, or grant it these roles"
+                )
+            _check_revision(conn)
+            return Server(server_version, vector_version, vector_schema)
+
+    @contextmanager
+    def scoped(
+        self,
+        scope_id: UUID,
+        role: Role,
+        *,
+        snapshot: bool = False,
+        settings: Mapping[str, str | int] | None = None,
+    ) -> Iterator[Connection]:
+        """Open a transaction that sees one scope, as `planner_reader` or `planner_writer`.
+
+        `snapshot` makes it repeatable-read and read-only; `settings` are further `SET LOCAL` values. Custom
+        plans are forced, so that the scope is a constant to the planner and its partial index is found.
+        """
+        with self._transaction(f"planner_{role}", scope_id, snapshot, settings or {}) as conn:
+            yield conn
+
+    @contextmanager
+    def maintenance(self) -> Iterator[Connection]:
+        """Open a transaction as `planner_owner`, which sees every scope: for listing and upkeep only."""
+        with self._transaction("planner_owner", None, False, {}) as conn:
+            yield conn
+
+    @contextmanager
+    def _transaction(
+        self, role: str, scope_id: UUID | None, snapshot: bool, settings: Mapping[str, str | int]
+    ) -> Iterator[Connection]:
+        local: dict[str, str | int] = {
+            "role": role,
+            "search_path": f"planner, {self.server.vector_schema}",
+            "statement_timeout": self.statement_timeout_ms,
+            "plan_cache_mode": "force_custom_plan",
+            "jit": "off",
+            "timezone": "UTC",
+            **settings,
+        }
+        if scope_id is not None:
+            local["planner.scope_id"] = str(scope_id)
+        with self._connection() as conn, conn.transaction():
+            conn.execute(_opening(snapshot, local))
+            yield conn
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        try:
+            with self.pool.connection() as conn:
+                yield conn
+        except psycopg.Error as error:
+            raise translated(error) from error
+
+
+def run(
+    conn: Connection,
+    name_or_query: LiteralString | sql.Composed,
+    params: Mapping[str, Any] | None = None,
+) -> psycopg.Cursor[TupleRow]:
+    """Execute a named or composed statement; lists go as array literals, results come in binary."""
+    statement = query(name_or_query) if isinstance(name_or_query, str) else name_or_query
+    cursor = conn.cursor(binary=True)
+    sent = {k: array_literal(v) if isinstance(v, list) else v for k, v in (params or {}).items()}
+    return cursor.execute(statement, sent, prepare=False)
+
+
+def set_local(conn: Connection, values: Mapping[str, str | int]) -> None:
+    """Set values for the rest of the transaction; names are ours, never a caller's."""
+    if values:
+        conn.execute(_assignments(values))
+
+
+def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Turn rows into `width` lists, the shape that `unnest` takes."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+def translated(error: psycopg.Error) -> errors.PlannerError:
+    """Turn a psycopg error into one of ours, by SQLSTATE; the message never holds a parameter's value."""
+    said = (error.diag.message_primary or str(error)).strip().split("\n")[0]
+    if isinstance(error, pg.QueryCanceled):
+        return errors.StoreTimeout(f"a statement was cancelled: {said}", sqlstate=error.sqlstate)
+    if isinstance(error, (pg.UndefinedTable, pg.UndefinedColumn, pg.InvalidSchemaName, pg.UndefinedFunction)):
+        return errors.SchemaBehind(f"{said}; run `planner migrate`", sqlstate=error.sqlstate)
+    if isinstance(error, (PoolTimeout, PoolClosed)):
+        return errors.StoreUnavailable(f"no database connection was free: {said}")
+    if isinstance(error, psycopg.OperationalError) and (
+        error.sqlstate is None or error.sqlstate[:2] in ("08", "57", "28", "3D", "53")
+    ):
+        return errors.StoreUnavailable(f"the database cannot be reached: {said}", sqlstate=error.sqlstate)
+    return errors.StoreError(f"the database refused a statement: {said}", sqlstate=error.sqlstate)
+
+
+def _opening(snapshot: bool, local: Mapping[str, str | int]) -> sql.Composed:
+    isolation = (
+        sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ") if snapshot else sql.SQL("")
+    )
+    return isolation + _assignments(local)
+
+
+def _assignments(values: Mapping[str, str | int]) -> sql.Composed:
+    """Return `SET LOCAL` statements with client-quoted literals; the dots of a name separate identifiers."""
+    parts = []
+    for name, value in values.items():
+        schemas = [sql.Identifier(part.strip()) for part in str(value).split(",")]
+        quoted = sql.SQL(", ").join(schemas) if name == "search_path" else sql.Literal(value)
+        parts.append(sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), quoted))
+    return sql.SQL("; ").join(parts)
+
+
+def _check_revision(conn: Connection) -> None:
+    row = conn.execute(query("schema_revision")).fetchone()
+    found, head = cast("str | None", row[0] if row else None), head_revision()
+    if found == head:
+        return
+    if found is not None and found > head:
+        raise errors.SchemaAhead(
+            f"the schema is at {found}, this version knows up to {head}", found=found, head=head
+        )
+    raise errors.SchemaBehind(
+        f"the schema is at {found or 'no revision'}, this version needs {head}; run `planner migrate`",
+        found=found,
+        head=head,
+    )

@@ -1,0 +1,260 @@
+"""Writing a batch: one ledger transaction, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from planner.errors import ConflictingInput
+from planner.hashing import text_hash
+from planner.store.chain import GENESIS, entry_hash
+from planner.store.changes import (
+    Changes,
+    Current,
+    CurrentNode,
+    CurrentVersion,
+    canonical_json,
+)
+from planner.store.connect import Connection, columns, run
+from planner.types import STRUCTURE, Batch, EdgeDraft, NodeDraft, SourceDraft
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVector:
+    """The vector of a node for a text: unit float32 components, or None where the store has one already."""
+
+    node_id: str
+    text_hash: bytes
+    vector: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the ledger says of a transaction."""
+
+    actor: str
+    action: str
+    recorded_at: datetime
+    detail: Mapping[str, Any]
+
+
+def read_current(conn: Connection, scope_id: UUID, batch: Batch, *, last_tx: int) -> Current:
+    """Read what is current of everything the batch may touch."""
+    params = {
+        "scope_id": scope_id,
+        "sources": [source.source_id for source in batch.sources],
+        "nodes": [node.node_id for node in batch.nodes],
+    }
+    versions = {
+        row[0]: CurrentVersion(
+            version_tx=row[1],
+            content=(row[2], row[3]),
+            metadata=(row[4], row[5], row[6], canonical_json(row[7]), row[8]),
+            identity=(row[10], row[11], row[12], row[13]),
+            erased=row[9] is not None,
+        )
+        for row in run(conn, "current_versions", params).fetchall()
+    }
+    nodes = {
+        row[0]: CurrentNode((*row[2:4], canonical_json(row[4]), *row[5:9], tuple(row[9] or ())), row[10])
+        for row in run(conn, "current_nodes", params).fetchall()
+    }
+    touched = sorted({*nodes, *(edge.src for edge in batch.edges)})
+    edges = {
+        (row[0], row[1], row[2]): (row[3], row[4], row[5])
+        for row in run(conn, "current_edges", {"scope_id": scope_id, "nodes": touched}).fetchall()
+    }
+    return Current(last_tx, versions, nodes, edges)
+
+
+def check_edge_ends(conn: Connection, scope_id: UUID, batch: Batch) -> None:
+    """Raise ConflictingInput where an edge of an imported graph ends at a node that does not exist.
+
+    The edges of parsing itself may point to a source that has not arrived: their end is its node's id.
+    """
+    own = {node.node_id for node in batch.nodes}
+    brought = [edge for edge in batch.edges if edge.predicate not in STRUCTURE]
+    ends = sorted({end for edge in brought for end in (edge.src, edge.dst)} - own)
+    if not ends:
+        return
+    found = {
+        row[0] for row in run(conn, "current_node_ids", {"scope_id": scope_id, "nodes": ends}).fetchall()
+    }
+    missing = [end for end in ends if end not in found]
+    if missing:
+        raise ConflictingInput(
+            f"an edge ends at {missing[0]!r}, which is neither in the input nor a current node",
+            node_id=missing[0],
+        )
+
+
+def next_tx(conn: Connection, scope_id: UUID, name: str, now: datetime) -> int:
+    """Take the scope's next transaction number, which locks out its other writers until the end."""
+    row = run(conn, "next_tx", {"scope_id": scope_id, "name": name, "now": now}).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def write_entry(conn: Connection, scope_id: UUID, tx: int, entry: Entry) -> None:
+    """Append the ledger entry of this transaction, chained to the one before."""
+    row = run(conn, "last_entry_hash", {"scope_id": scope_id, "tx": tx}).fetchone()
+    detail = canonical_json(entry.detail)
+    chained = entry_hash(
+        bytes(row[0]) if row else GENESIS,
+        scope_id=scope_id,
+        tx=tx,
+        recorded_at=entry.recorded_at,
+        actor=entry.actor,
+        action=entry.action,
+        detail=detail,
+    )
+    params = {
+        "scope_id": scope_id,
+        "tx": tx,
+        "now": entry.recorded_at,
+        "actor": entry.actor,
+        "action": entry.action,
+        "detail": detail,
+        "entry_hash": chained,
+    }
+    run(conn, "write_ledger", params)
+
+
+def write_changes(
+    conn: Connection,
+    scope_id: UUID,
+    tx: int,
+    actor: str,
+    found: Changes,
+    versions: Mapping[str, CurrentVersion],
+) -> None:
+    """Write sources, spans, nodes and edges of one transaction; the ledger entry is already there."""
+    base = {"scope_id": scope_id, "tx": tx}
+    version_of = {source_id: version.version_tx for source_id, version in versions.items()}
+    version_of |= {source.source_id: tx for source in found.sources}
+    with conn.pipeline():
+        if found.closed_edges:
+            keys = ("src", "dst", "predicate")
+            run(conn, "close_edges", {**base, **_named(keys, found.closed_edges)})
+        closing = sorted(found.gone | found.replaced)
+        if closing:
+            run(conn, "close_nodes", {**base, "nodes": closing})
+        if found.sources:
+            run(conn, "write_sources", {**base, **_sources(found.sources)})
+            run(conn, "write_versions", {**base, "actor": actor, **_versions(found.sources)})
+            run(conn, "write_spans", {**base, **_spans(found.sources)})
+        if found.opened:
+            run(conn, "write_nodes", {**base, **_nodes(found.opened)})
+            run(conn, "write_node_spans", {**base, **_node_spans(found.opened, version_of)})
+        if found.edges:
+            run(conn, "write_edges", {**base, **_edges(found.edges)})
+        delta = len(found.opened) - len(closing)
+        run(conn, "count_live", {"scope_id": scope_id, "delta": delta})
+
+
+def write_embeddings(
+    conn: Connection,
+    scope_id: UUID,
+    tx: int,
+    model_id: int,
+    vectors: Sequence[NodeVector],
+    closing: Sequence[str],
+) -> None:
+    """Close the vectors of `closing` nodes and write the new ones."""
+    base = {"scope_id": scope_id, "tx": tx}
+    if closing:
+        run(conn, "close_embeddings", {**base, "nodes": sorted(closing)})
+    if vectors:
+        rows = [(v.node_id, v.text_hash, _literal(v.vector)) for v in vectors]
+        named = _named(("node_id", "text_hash", "vec"), rows)
+        run(conn, "write_embeddings", {**base, "model_id": model_id, **named})
+
+
+def _literal(vector: Sequence[float] | None) -> str | None:
+    return None if vector is None else "[" + ",".join(map(str, vector)) + "]"
+
+
+def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    return dict(zip(names, columns(rows, len(names)), strict=True))
+
+
+def _sources(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
+    rows = [(s.source_id, s.media_type, s.source_class, s.conversation_id, s.position) for s in sources]
+    return _named(("source_id", "media_type", "class", "conversation_id", "position"), rows)
+
+
+def _versions(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
+    names = ("source_id", "body", "byte_length", "text_hash", "parser_version", "title", "uri", "trust")
+    rows = [
+        (
+            s.source_id,
+            s.text,
+            len(s.text),
+            text_hash(s.text),
+            s.parser_version,
+            s.title,
+            s.uri,
+            s.trust,
+            canonical_json(s.attributes),
+            s.observed_at,
+        )
+        for s in sources
+    ]
+    return _named((*names, "attributes", "observed_at"), rows)
+
+
+def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
+    names = ("source_id", "start", "end", "kind", "ordinal", "heading_path", "speaker", "ascii_bytes")
+    rows = [
+        (
+            source.source_id,
+            span.start,
+            span.end,
+            span.kind,
+            span.ordinal,
+            canonical_json(span.heading_path),
+            span.speaker,
+            span.ascii_bytes,
+            span.non_ascii_chars,
+            span.text_hash,
+        )
+        for source in sources
+        for span in source.spans
+    ]
+    return _named((*names, "non_ascii_chars", "text_hash"), rows)
+
+
+def _nodes(nodes: Sequence[NodeDraft]) -> dict[str, list[Any]]:
+    names = ("node_id", "kind", "label", "attributes", "confidence", "valid_from", "valid_to", "observed_at")
+    rows = [
+        (
+            node.node_id,
+            node.kind,
+            node.label,
+            canonical_json(node.attributes),
+            node.confidence,
+            node.valid_from,
+            node.valid_to,
+            node.observed_at,
+        )
+        for node in nodes
+    ]
+    return _named(names, rows)
+
+
+def _node_spans(nodes: Sequence[NodeDraft], version_of: Mapping[str, int]) -> dict[str, list[Any]]:
+    rows = [
+        (node.node_id, source_id, version_of[source_id], start, end)
+        for node in nodes
+        for source_id, start, end in node.spans
+    ]
+    return _named(("node_id", "source_id", "version_tx", "start", "end"), rows)
+
+
+def _edges(edges: Sequence[EdgeDraft]) -> dict[str, list[Any]]:
+    names = ("src", "dst", "predicate", "confidence", "valid_from", "valid_to")
+    rows = [(e.src, e.dst, e.predicate, e.confidence, e.valid_from, e.valid_to) for e in edges]
+    return _named(names, rows)

@@ -1,0 +1,103 @@
+"""Real databases for the tests: a fresh one each, copied from a template that is migrated once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+from planner.embedded import EmbeddedServer
+
+# The developer's settings are not the tests', and the variables of the tests are no settings.
+_VARIABLES = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PLANNER_")}
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give a superuser's URL on the server under test: PLANNER_TEST_DATABASE_URL, else an embedded one."""
+    if given := _VARIABLES.get("PLANNER_TEST_DATABASE_URL"):
+        yield given
+        return
+    server = EmbeddedServer(tmp_path_factory.mktemp("server"), durable=False, idle_seconds=5)
+    with server:
+        yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def template_url(server_url: str) -> Iterator[str]:
+    """Give a migrated database that nobody is connected to."""
+    from planner.store.upgrade import migrate
+
+    with _database(server_url) as url:
+        migrate(url)
+        yield url
+
+
+@pytest.fixture
+def database_url(server_url: str, template_url: str) -> Iterator[str]:
+    """Give a fresh migrated database."""
+    with _database(server_url, template=make_url(template_url).database) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_database_url(server_url: str) -> Iterator[str]:
+    """Give a fresh database without a schema."""
+    with _database(server_url) as url:
+        yield url
+
+
+@pytest.fixture
+def app_login_url(database_url: str) -> Iterator[str]:
+    """Give the fresh migrated database as an application logs in: no superuser, a member of the roles.
+
+    NOINHERIT: it has a role's privileges only where it says SET ROLE.
+    """
+    name, password = f"planner_test_{secrets.token_hex(4)}", secrets.token_hex(8)
+    login = sql.Identifier(name)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        create = sql.SQL("CREATE ROLE {} LOGIN NOINHERIT PASSWORD {}")
+        connection.execute(create.format(login, sql.Literal(password)))
+        connection.execute(sql.SQL("GRANT planner_reader, planner_writer, planner_owner TO {}").format(login))
+    url = make_url(database_url).set(username=name, password=password)
+    yield url.render_as_string(hide_password=False)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP OWNED BY {}").format(login))
+        connection.execute(sql.SQL("DROP ROLE {}").format(login))
+
+
+@pytest.fixture(scope="session")
+def shared_corpus() -> Callable[[str], Path]:
+    """Return the folder of a shared corpus; the test is skipped where the corpora are absent."""
+    return _corpus
+
+
+def _corpus(name: str) -> Path:
+    given = _VARIABLES.get("PLANNER_CORPORA")
+    beside = (parent / "shared" / "data" for parent in Path(__file__).resolve().parents)
+    for root in [Path(given)] if given else beside:
+        if (root / name).is_dir():
+            return root / name
+    pytest.skip(f"no shared corpus {name}: set PLANNER_CORPORA to the folder that holds it")
+
+
+@contextmanager
+def _database(server_url: str, template: str | None = None) -> Iterator[str]:
+    """Make a database of a random name, gone at the end whoever is still connected."""
+    name = f"planner_test_{secrets.token_hex(6)}"
+    copied = sql.SQL("TEMPLATE {}").format(sql.Identifier(template or "template0"))
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), copied))
+    try:
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -1,0 +1,75 @@
+"""Embedded servers of a test's own, made without waiting for initdb each time."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from planner.embedded import EmbeddedServer
+
+# Says the server's pid when it is a client, and stays one until its stdin ends.
+_CLIENT = """
+import sys
+from pathlib import Path
+from planner.embedded import EmbeddedServer
+with EmbeddedServer(Path(sys.argv[1]), durable=False, idle_seconds=float(sys.argv[2])) as server:
+    print(server.status().pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="session")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the data folder of a stopped server, to copy."""
+    home = tmp_path_factory.mktemp("embedded") / "home"
+    server = EmbeddedServer(home, durable=False)
+    server.start()
+    server.stop()
+    return home
+
+
+@pytest.fixture
+def home(initialised: Path, tmp_path: Path) -> Iterator[Path]:
+    """Give a data folder of our own, in which no server runs, nor will one at the end."""
+    path = tmp_path / "home"
+    shutil.copytree(initialised, path)
+    yield path
+    EmbeddedServer(path).stop()
+
+
+@pytest.fixture
+def client(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Give a function that starts another process as a client of the server in `home`."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _CLIENT, str(home), "0.5"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def server_processes(home: Path) -> Callable[[], list[psutil.Process]]:
+    """Give a function that lists the processes, of the server and its supervisor, that work in `home`."""
+
+    def working() -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            try:
+                if home in (cwd := Path(process.cwd()), *cwd.parents):
+                    yield process
+            except psutil.Error:
+                continue
+
+    return lambda: list(working())

@@ -1,0 +1,96 @@
+"""Further databases, their schema as text, and rows in every table."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+from planner.embedded import EmbeddedServer
+from planner.embedded.binaries import environment, program
+
+Fill = Callable[[str], None]
+
+
+@pytest.fixture(scope="session")
+def fill() -> Fill:
+    """Return a function that puts rows of two scopes into every table of a migrated database."""
+    rows = (Path(__file__).parent / "rows.sql").read_text(encoding="utf-8")
+
+    def run(url: str) -> None:
+        with psycopg.connect(url) as conn:
+            conn.execute("SET ROLE planner_owner")
+            conn.execute(rows)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def schema_of() -> Callable[[str], str]:
+    """Return a function that gives a database's schema as `pg_dump -s` writes it."""
+
+    def dump(url: str) -> str:
+        done = subprocess.run(
+            [str(program("pg_dump")), "--schema-only", "--dbname", url],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(),
+        )
+        # These two lines carry a random word.
+        kept = [line for line in done.stdout.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))]
+        return "\n".join(kept)
+
+    return dump
+
+
+@pytest.fixture
+def another_database(server_url: str) -> Iterator[Callable[[], str]]:
+    """Return a function that makes a further empty database on the server under test."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(_Database(server_url)).url
+
+
+@pytest.fixture(scope="module")
+def roleless_server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of its own that has never seen a migration: roles belong to the whole cluster."""
+    server = EmbeddedServer(tmp_path_factory.mktemp("roleless"), durable=False, idle_seconds=5)
+    with server:
+        yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def roleless_database(roleless_server_url: str) -> Iterator[Callable[[], str]]:
+    """Return a function that makes a database on that server; at the end they and the roles are gone."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(_Database(roleless_server_url)).url
+    with psycopg.connect(roleless_server_url, autocommit=True) as conn:
+        rows = conn.execute("SELECT rolname FROM pg_roles WHERE rolname ~ '^(planner_|login_)'").fetchall()
+        for (name,) in rows:
+            conn.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
+class _Database:
+    """A database of a random name, dropped at the end."""
+
+    def __init__(self, server_url: str) -> None:
+        self._server_url = server_url
+        self._name = sql.Identifier(name := f"planner_test_{secrets.token_hex(6)}")
+        self.url = make_url(server_url).set(database=name).render_as_string(hide_password=False)
+
+    def __enter__(self) -> _Database:
+        with psycopg.connect(self._server_url, autocommit=True) as conn:
+            conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(self._name))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with psycopg.connect(self._server_url, autocommit=True) as conn:
+            conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(self._name))
