@@ -1,10 +1,14 @@
 """Reproducible evidence plans for language models, decided inside PostgreSQL."""
 
-from planner.client import Planner
-from planner.errors import InsufficientEvidence, PlannerError
-from planner.request import PlanRequest
-from planner.settings import Settings
-from planner.types import EvidencePlan, IngestReport, PlanRef, SpanRef
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.client import Planner
+    from planner.errors import InsufficientEvidence, PlannerError
+    from planner.request import PlanRequest
+    from planner.settings import Settings
+    from planner.types import EvidencePlan, IngestReport, PlanRef, SpanRef
 
 __all__ = [
     "EvidencePlan",
@@ -17,3 +21,24 @@ __all__ = [
     "Settings",
     "SpanRef",
 ]
+
+_HOMES = {
+    "EvidencePlan": "types",
+    "IngestReport": "types",
+    "InsufficientEvidence": "errors",
+    "PlanRef": "types",
+    "PlanRequest": "request",
+    "Planner": "client",
+    "PlannerError": "errors",
+    "Settings": "settings",
+    "SpanRef": "types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: the client brings in the whole database stack."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -15,9 +15,11 @@ from planner.embedders import embedder as embedder_named
 from planner.engine import Engine, once, utc_now
 from planner.errors import IngestError, RequestError
 from planner.ingest import parse, scope_id
-from planner.pipeline import explain
+from planner.pipeline import explain, tuning
 from planner.pipeline.ingest import Ingested, ingest
 from planner.pipeline.plan import plan
+from planner.pipeline.tuning import VectorIndex
+from planner.pipeline.why import why
 from planner.ports import Clock, Embedder, TokenCounter
 from planner.reading import InputFile, discover, read
 from planner.request import SCOPE_PATTERN, PlanRequest
@@ -26,6 +28,7 @@ from planner.store.connect import Pool, Store
 from planner.store.read import slice_text, span_row
 from planner.store.upgrade import check, migrate
 from planner.trace.replay import Replay
+from planner.trace.why import Why
 from planner.types import (
     EvidencePlan,
     IngestFailure,
@@ -43,6 +46,10 @@ Message = Mapping[str, Any]
 CONVERSATION = "application/vnd.conversation+json"
 
 
+STATISTICS_EVERY = 500
+"""Nodes written between two looks at the statistics."""
+
+
 class Planner:
     """Ingests sources and plans evidence from them. Make one with `connect`, `embedded` or `from_pool`."""
 
@@ -50,6 +57,7 @@ class Planner:
         """Take the parts; `resources` are released by `close`."""
         self.engine = engine
         self._resources = resources or ExitStack()
+        self._unanalysed = 0
 
     @classmethod
     def connect(cls, url: str | None = None, *, settings: Settings | None = None, **parts: Any) -> Self:
@@ -147,6 +155,7 @@ class Planner:
                 failures.append(IngestFailure(str(file.path or file.source_id), error.code, str(error)))
             if progress is not None:
                 progress(file)
+        self._refresh_statistics(done)
         return _report(scope, done, failures)
 
     def ingest_text(
@@ -177,6 +186,7 @@ class Planner:
             source_class=source_class,
             observed_at=observed_at,
         )
+        self._refresh_statistics([made])
         return _report(scope, [made], [])
 
     def ingest_conversation(
@@ -210,6 +220,13 @@ class Planner:
         """Decide a stored plan again from its candidates. Raises UnknownPlan, ReplayMismatch."""
         return explain.replay(self.engine, _plan_ref(ref))
 
+    def why(self, ref: str | PlanRef, what: str) -> Why:
+        """Say where in a stored plan a span, a node, a source or a phrase fell, or that it was selected.
+
+        Raises RequestError, UnknownPlan.
+        """
+        return why(self.engine, _plan_ref(ref), what)
+
     def slice_text(self, scope: str, ref: str | SpanRef) -> str:
         """Return a span's text, checked against the span ledger. Raises UnknownSpan, IntegrityError."""
         wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
@@ -221,6 +238,17 @@ class Planner:
         wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
         with self.engine.store.scoped(scope_id(scope), "reader") as conn:
             return span_row(conn, scope_id(scope), wanted)
+
+    def build_index(self, scope: str) -> VectorIndex:
+        """Build the scope's own vector index, for scopes above `exact_limit`. Raises RequestError."""
+        return tuning.build_index(self.engine, check_scope(scope))
+
+    def _refresh_statistics(self, done: Sequence[Ingested]) -> None:
+        """After a load of some size let PostgreSQL see what it holds now; autovacuum would come later."""
+        self._unanalysed += sum(made.counts.get("nodes", 0) for made in done)
+        if self._unanalysed >= STATISTICS_EVERY:
+            self._unanalysed = 0
+            tuning.refresh_statistics(self.engine)
 
     def _ingest(self, scope: str, raw: bytes, **about: Any) -> Ingested:
         batch = parse(raw, max_span_chars=self.engine.settings.max_span_chars, **about)

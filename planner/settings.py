@@ -25,6 +25,9 @@ from planner.errors import SettingsError
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
+NOT_EMPTY = r"^[^\x00]+$"
+"""An empty value would mean libpq's own defaults, or the folder where one happens to be."""
+
 DEFAULT_KIND_PRIORS: Mapping[str, float] = MappingProxyType(
     {"paragraph": 1.0, "message": 1.0, "code": 0.9, "cell": 0.8, "heading": 0.6, "body": 1.0}
 )
@@ -56,8 +59,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     # Where the data is
-    database_url: str | None = Field(default=None, repr=False, description="PostgreSQL URL; none: embedded")
-    data_dir: str | None = Field(default=None, description="folder of the embedded server")
+    database_url: str | None = Field(
+        default=None, repr=False, pattern=NOT_EMPTY, description="PostgreSQL URL; none: embedded"
+    )
+    data_dir: str | None = Field(default=None, pattern=NOT_EMPTY, description="folder of the embedded server")
     pool_size: Annotated[int, Field(ge=1, le=1000)] = 8
     statement_timeout_ms: Annotated[int, Field(ge=1, le=3_600_000)] = 30_000
     trace: Literal["sync", "off"] = "sync"
@@ -161,8 +166,8 @@ def mask_password(url: str | None) -> str | None:
     """Return a database URL that can be shown: `user:***@host`, and `password=***` in a query or DSN."""
     if url is None:
         return None
-    masked = re.sub(r"(?<=://)([^:/@]*):[^@/]*(?=@)", r"\1:***", url)
-    return re.sub(r"(password\s*=\s*)('[^']*'|[^&\s]+)", r"\1***", masked, flags=re.IGNORECASE)
+    masked = re.sub(r"(?<=://)([^:/@]*):[^?#]*(?=@)", r"\1:***", url)
+    return re.sub(r"(password\s*=\s*)('(?:\\.|[^'\\])*'|[^&\s]+)", r"\1***", masked, flags=re.IGNORECASE)
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
@@ -174,8 +179,9 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"the configuration file {path} is not valid TOML: {error}") from None
-    except OSError as error:
-        raise SettingsError(f"the configuration file {path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"the configuration file {path} cannot be read: {reason}") from None
     table = document.get("planner", {})
     if not isinstance(table, dict):
         raise SettingsError(f"[planner] in {path} must be a table")
@@ -188,12 +194,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if not name.startswith("PLANNER_") or name == "PLANNER_CONFIG":
             continue
         key = name.removeprefix("PLANNER_").lower()
-        out[key] = _parsed(key, text)
+        out[key] = parsed(key, text)
     return out
 
 
-def _parsed(key: str, text: str) -> object:
-    """Read a variable: JSON where the setting is not a string, the text itself where it is."""
+def parsed(key: str, text: str) -> object:
+    """Read a setting that is written as text: JSON where it is not a string, the text itself where it is."""
     field = Settings.model_fields.get(key)
     if field is None or field.annotation in (str, str | None):
         return text

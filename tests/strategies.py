@@ -8,7 +8,20 @@ from planner.selection.budget import resolve_budget
 from planner.settings import DEFAULT_KIND_PRIORS
 from planner.types import Budget, Candidate, SelectionPolicy
 
-TEXT_PIECES = ("a", "word ", "\n", "é", "漢字", "かな", "👩‍👩‍👧", "🇨🇭", "e\u0301", "ก็", "\u200d", "\U0010ffff")
+TEXT_PIECES = (
+    "a",
+    "word ",
+    "\n",
+    "é",
+    "漢字",
+    "かな",
+    "👩‍👩‍👧",
+    "🇨🇭",
+    "e\u0301",
+    "ก็",
+    "\u200d",
+    "\U0010ffff",
+)
 SOURCE_IDS = ("a", "b.md", "Z", "é", "日本", "\U0001f600", "\uffff")
 
 texts = st.lists(st.sampled_from(TEXT_PIECES), max_size=30).map("".join)
@@ -21,7 +34,7 @@ token_counts = st.one_of(st.just(0), st.integers(0, 40), st.integers(0, 2_000))
 
 @st.composite
 def candidates(draw: st.DrawFn, *, longest: int = 60) -> Candidate:
-    """A candidate on a short stretch of few sources, so that overlaps, nests and ties are common."""
+    """Draw a candidate on a short stretch of few sources, so that overlaps, nests and ties are common."""
     start = draw(st.integers(0, 120))
     return Candidate(
         source_id=draw(st.sampled_from(SOURCE_IDS)),
@@ -52,7 +65,7 @@ policies = st.builds(
 
 @st.composite
 def budgets(draw: st.DrawFn, *, most: int = 3_000) -> Budget:
-    """Budgets of every bound, with and without ceilings; some of them leave nothing."""
+    """Draw budgets of every bound, with and without ceilings; some of them leave nothing."""
     return resolve_budget(
         draw(st.integers(1, most)),
         counter="caller",

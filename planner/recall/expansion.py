@@ -42,7 +42,7 @@ def expand(
         "fanout": frame.request.fanout,
         "hop_decay": frame.settings.hop_decay,
     }
-    rows = run(conn, _statement(frame), params).fetchall()
+    rows = run(conn, compose("expand", edges=edges(frame)), params).fetchall()
     walked = {row[0]: row for row in rows if row[1] is not None}
     fresh = [node_id for node_id, row in walked.items() if row[4] is not None]
     dimensions = frame.state.model.dimensions if frame.state.model else 0
@@ -56,7 +56,8 @@ def expand(
     return Expansion(reached, [(row[0], *row[5:]) for row in rows])
 
 
-def _statement(frame: Frame) -> sql.Composed:
+def edges(frame: Frame) -> sql.Composed:
+    """Return the arms of the walk, one a direction, inside the restriction."""
     wanted = {"both": ("edges_out", "edges_in"), "out": ("edges_out",), "in": ("edges_in",)}
     arms = [compose(name, restriction=frame.restriction) for name in wanted[frame.request.direction]]
-    return compose("expand", edges=sql.SQL(" UNION ALL ").join(arms))
+    return sql.SQL(" UNION ALL ").join(arms)

@@ -75,7 +75,7 @@ class Frame:
             raise RequestError("method ann works at the newest as_of only; use exact", field="method")
         if asked == "ann" and not state.indexed:
             raise RequestError(
-                "method ann needs the scope's vector index: build it with `planner scope index`, or use exact",
+                "method ann needs the scope's vector index; `planner scope index` builds it",
                 field="method",
             )
         return asked

@@ -48,7 +48,7 @@ def check_model(embedder: Embedder, model: Model) -> None:
 def _given(embedding: tuple[float, ...], model: Model) -> Vectors:
     if len(embedding) != model.dimensions:
         raise RequestError(
-            f"embedding has {len(embedding)} dimensions, the model {model.name} of the scope {model.dimensions}",
+            f"embedding has {len(embedding)} dimensions, the scope's {model.name} has {model.dimensions}",
             field="embedding",
         )
     unit, zero = normalise([embedding])

@@ -85,6 +85,13 @@ def index_type(dimensions: int) -> str:
     return "halfvec" if dimensions <= MAX_HALFVEC_INDEX else ""
 
 
+def restriction(frame: Frame) -> sql.Composable:
+    """Return what bounds the leg's universe, on `e`."""
+    if not frame.restricted:
+        return sql.SQL("true")
+    return compose("restrict_embedding", restriction=frame.restriction)
+
+
 def search_settings(frame: Frame) -> dict[str, str | int]:
     """Return the `SET LOCAL` values of the search; HNSW returned 40 of 96 rows without them."""
     if frame.method == "exact":
@@ -94,16 +101,13 @@ def search_settings(frame: Frame) -> dict[str, str | int]:
 
 
 def _statement(frame: Frame) -> sql.Composed:
-    restriction = (
-        compose("restrict_embedding", restriction=frame.restriction) if frame.restricted else sql.SQL("true")
-    )
     open_only = "e.tx_to = 9223372036854775807"
     as_of = "e.tx_from <= %(as_of)s AND e.tx_to > %(as_of)s"
     return compose(
         "nearest",
         distance=distance(frame),
         current=sql.SQL(open_only if frame.state.newest else as_of),
-        restriction=restriction,
+        restriction=restriction(frame),
         structured=structured.fragment(frame),
     )
 

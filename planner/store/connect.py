@@ -112,10 +112,23 @@ class Store:
             yield conn
 
     @contextmanager
-    def maintenance(self) -> Iterator[Connection]:
+    def maintenance(self, settings: Mapping[str, str | int] | None = None) -> Iterator[Connection]:
         """Open a transaction as `planner_owner`, which sees every scope: for listing and upkeep only."""
-        with self._transaction("planner_owner", None, False, {}) as conn:
+        with self._transaction("planner_owner", None, False, settings or {}) as conn:
             yield conn
+
+    @contextmanager
+    def upkeep(self) -> Iterator[Connection]:
+        """Open a session as `planner_owner` outside a transaction, for what PostgreSQL runs only there."""
+        with self._connection() as conn:
+            conn.execute("SET ROLE planner_owner")
+            try:
+                set_session = sql.SQL("SET search_path = planner, {}")
+                conn.execute(set_session.format(sql.Identifier(self.server.vector_schema)))
+                yield conn
+            finally:
+                conn.execute("RESET ROLE")
+                conn.execute("RESET search_path")
 
     @contextmanager
     def _transaction(
@@ -202,7 +215,9 @@ def _assignments(values: Mapping[str, str | int]) -> sql.Composed:
 
 
 def _check_revision(conn: Connection) -> None:
-    row = conn.execute(query("schema_revision")).fetchone()
+    with conn.transaction():
+        set_local(conn, {"role": "planner_reader"})  # a login that does not inherit may read only as a role
+        row = run(conn, "schema_revision").fetchone()
     found, head = cast("str | None", row[0] if row else None), head_revision()
     if found == head:
         return

@@ -36,7 +36,7 @@ def query(name: str) -> sql.SQL:
     return sql.SQL(queries()[name])
 
 
-def compose(name: str, **fragments: sql.Composable) -> sql.Composed:
+def compose(name: str, /, **fragments: sql.Composable) -> sql.Composed:
     """Return the statement `name` with its `{places}` filled."""
     return query(name).format(**fragments)
 

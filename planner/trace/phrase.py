@@ -1,4 +1,4 @@
-"""Finds a phrase in canonical text and says which spans it touches: exact bytes first, else whatever the case."""
+"""Finds a phrase in canonical text and says which spans it touches: exact bytes, or in any case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.errors import RequestError
 
 MAX_ASKED_CHARS = 10_000
 _WIDEST = 12
-"""Bytes that one character of a phrase can match at most: three code points (`ﬃ` is `ffi`), four bytes each."""
+"""Bytes that one character of a phrase can match at most: three code points (`ﬃ`: `ffi`) of four bytes."""
 
 Range = tuple[int, int]
 
@@ -47,7 +47,7 @@ def exact_ranges(body: bytes, phrase: str, spans: Sequence[Range]) -> list[Range
 def caseless_ranges(
     body: bytes, pattern: regex.Pattern[str], phrase: str, spans: Sequence[Range]
 ) -> list[Range]:
-    """Return the same for an occurrence in any case (Unicode full case folding); `pattern` is the phrase's."""
+    """Return the same for an occurrence in any case (full case folding); `pattern` is the phrase's."""
     if pattern.search(body.decode("utf-8", "replace")) is None:
         return []
     reach = _WIDEST * len(phrase)

@@ -28,8 +28,10 @@ AS $$
                  AND canonical_slice.span_end >= canonical_slice.span_start
                  AND canonical_slice.span_end <= v.byte_length
                 THEN convert_from(
-                         substring(v.body FROM (canonical_slice.span_start + 1)::integer
-                                   FOR (canonical_slice.span_end - canonical_slice.span_start)::integer),
+                         -- least() keeps the casts in range also where they are folded before the test.
+                         substring(v.body FROM (least(canonical_slice.span_start, v.byte_length) + 1)::integer
+                                   FOR (least(canonical_slice.span_end, v.byte_length)
+                                        - least(canonical_slice.span_start, v.byte_length))::integer),
                          'UTF8')
            END
       FROM planner.source_version v

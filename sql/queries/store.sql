@@ -17,8 +17,11 @@ SELECT current_setting('server_version'),
 SELECT version_num FROM planner.alembic_version;
 
 -- name: list_scopes
--- Every scope with its size, for the owner.
+-- Every scope with its size and the embedding model that it uses now, for the owner.
 SELECT s.name, s.scope_id, s.last_tx, s.live_nodes, s.created_at,
-       (SELECT count(*) FROM planner.source x WHERE x.scope_id = s.scope_id)
+       (SELECT count(*) FROM planner.source x WHERE x.scope_id = s.scope_id),
+       em.name, em.revision, em.dimensions
   FROM planner.scope s
+  LEFT JOIN planner.scope_model m ON m.scope_id = s.scope_id AND m.tx_to = 9223372036854775807
+  LEFT JOIN planner.embedding_model em ON em.model_id = m.model_id
  ORDER BY s.name;

@@ -45,7 +45,9 @@ def schema_of() -> Callable[[str], str]:
             env=environment(),
         )
         # These two lines carry a random word.
-        kept = [line for line in done.stdout.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))]
+        kept = [
+            line for line in done.stdout.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))
+        ]
         return "\n".join(kept)
 
     return dump
@@ -60,7 +62,7 @@ def another_database(server_url: str) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture(scope="module")
 def roleless_server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of its own that has never seen a migration: roles belong to the whole cluster."""
+    """Start a server that has never seen a migration: roles belong to the whole cluster."""
     server = EmbeddedServer(tmp_path_factory.mktemp("roleless"), durable=False, idle_seconds=5)
     with server:
         yield server.url

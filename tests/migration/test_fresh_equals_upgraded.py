@@ -30,7 +30,8 @@ def fresh(template_url: str, schema_of: SchemaOf) -> str:
 def _counts(url: str) -> dict[str, int]:
     with psycopg.connect(url) as conn:
         return {
-            name: (conn.execute(f"SELECT count(*) FROM planner.{name}").fetchone() or (0,))[0] for name in TABLES
+            name: (conn.execute(f"SELECT count(*) FROM planner.{name}").fetchone() or (0,))[0]
+            for name in TABLES
         }
 
 
@@ -79,7 +80,13 @@ def test_a_view_of_a_user_over_our_views_survives_a_migration(database_url: str)
 
 @pytest.mark.parametrize("roles", [True, False], ids=["roles", "no-roles"])
 def test_the_printed_script_gives_the_schema_that_migrate_gives(
-    *, template_url: str, another_database: NewDatabase, fresh: str, schema_of: SchemaOf, tmp_path: Path, roles: bool
+    *,
+    template_url: str,
+    another_database: NewDatabase,
+    fresh: str,
+    schema_of: SchemaOf,
+    tmp_path: Path,
+    roles: bool,
 ) -> None:
     url = another_database()
     printed = tmp_path / "script.sql"
@@ -103,7 +110,9 @@ def test_the_metadata_makes_the_schema_that_the_migrations_make(
     template_url: str, another_database: NewDatabase, fresh: str, schema_of: SchemaOf
 ) -> None:
     url = another_database()
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=sa.NullPool)
+    engine = sa.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=sa.NullPool
+    )
     with engine.begin() as connection:
         raw = connection.connection.driver_connection
         assert isinstance(raw, psycopg.Connection)

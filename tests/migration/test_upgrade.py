@@ -62,7 +62,9 @@ def test_a_migrated_database_is_current(database_url: str) -> None:
     status.require_current()
 
 
-def test_a_revision_of_a_newer_version_is_refused_and_left_alone(database_url: str, schema_of: SchemaOf) -> None:
+def test_a_revision_of_a_newer_version_is_refused_and_left_alone(
+    database_url: str, schema_of: SchemaOf
+) -> None:
     _run(database_url, "UPDATE planner.alembic_version SET version_num = '9999_future'")
     before = schema_of(database_url)
     with pytest.raises(SchemaAhead, match="9999_future"):
@@ -121,7 +123,9 @@ def test_a_failed_migration_leaves_no_tables(empty_database_url: str) -> None:
     with pytest.raises(StoreError, match="plan"):
         migrate(empty_database_url)
     with psycopg.connect(empty_database_url) as conn:
-        tables = conn.execute("SELECT relname FROM pg_class WHERE relnamespace = 'planner'::regnamespace").fetchall()
+        tables = conn.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'planner'::regnamespace"
+        ).fetchall()
     assert ("scope",) not in tables
     assert ("ledger",) not in tables
 
@@ -187,13 +191,15 @@ def test_without_roles_none_is_created(roleless_database: NewDatabase) -> None:
         assert conn.execute("SELECT FROM pg_roles WHERE rolname LIKE 'planner\\_%'").fetchall() == []
 
 
-def test_a_login_that_is_no_member_is_told_the_grant(database_url: str, roleless_database: NewDatabase) -> None:
+def test_a_login_that_is_no_member_is_told_the_grant(
+    database_url: str, roleless_database: NewDatabase
+) -> None:
     url = roleless_database()
     migrate(url)
     login_url = _login(url, "login_stranger", owner=False)
-    with pytest.raises(MissingRoles, match='GRANT .* TO "login_stranger"'):
+    with pytest.raises(MissingRoles, match=r'GRANT .* TO "login_stranger"'):
         check(login_url)
-    with pytest.raises(MissingRoles, match='GRANT .* TO "login_stranger"'):
+    with pytest.raises(MissingRoles, match=r'GRANT .* TO "login_stranger"'):
         migrate(login_url)
 
 
@@ -201,7 +207,7 @@ def test_without_the_extension_a_login_that_may_not_create_it_is_told_who_may(
     roleless_database: NewDatabase,
 ) -> None:
     login_url = _login(roleless_database(), "login_creator", attributes="CREATEROLE")
-    with pytest.raises(UnsupportedServer, match="superuser .*CREATE EXTENSION vector"):
+    with pytest.raises(UnsupportedServer, match=r"superuser .*CREATE EXTENSION vector"):
         migrate(login_url)
 
 

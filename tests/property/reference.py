@@ -34,7 +34,9 @@ def ranked(pool: Sequence[Candidate], policy: SelectionPolicy) -> list[Candidate
     return sorted((c for c in pool if c.sliceable), key=lambda c: (-weight(c, policy), *key(c)))
 
 
-def dedup(pool: Sequence[Candidate], policy: SelectionPolicy) -> tuple[list[Candidate], dict[SpanRef, SpanRef]]:
+def dedup(
+    pool: Sequence[Candidate], policy: SelectionPolicy
+) -> tuple[list[Candidate], dict[SpanRef, SpanRef]]:
     kept: list[Candidate] = []
     duplicates: dict[SpanRef, SpanRef] = {}
     for candidate in ranked(pool, policy):

@@ -31,7 +31,7 @@ def rerun(
 
 
 @given(pools(max_size=20), policies, budgets())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_is_said_to_suffice_does(pool: list[Candidate], policy: SelectionPolicy, budget: Budget) -> None:
     ranked = rank_pool(pool, policy)
     for verdict in select(pool, policy, budget).verdicts:
@@ -50,7 +50,7 @@ def test_what_is_said_to_suffice_does(pool: list[Candidate], policy: SelectionPo
 
 
 @given(pools(max_size=20), policies, budgets())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_without_a_ceiling_some_budget_always_suffices(
     pool: list[Candidate], policy: SelectionPolicy, budget: Budget
 ) -> None:

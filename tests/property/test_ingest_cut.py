@@ -45,7 +45,8 @@ def test_text_that_fits_is_one_piece(text: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["word ", "w", ". ", ".", "漢字。", "e\u0301", "\u0301", " ", "\n", "x = 1\n", "a\n\n", ".'", "👩\u200d"]
+    "unit",
+    ["word ", "w", ". ", ".", "漢字。", "e\u0301", "\u0301", " ", "\n", "x = 1\n", "a\n\n", ".'", "👩\u200d"],
 )
 @pytest.mark.parametrize("kind", ["paragraph", "code"])
 def test_every_piece_but_the_last_fills_a_quarter_of_the_window(unit: str, kind: str) -> None:

@@ -55,11 +55,11 @@ def check_graph(batch: Batch) -> None:
     parents = {src: dst for src, dst, predicate in ends if predicate == "part_of"}
     assert set(parents) == set(ids[1:])
     for node in ids[1:]:
-        steps = 0
-        while node in parents:
-            node, steps = parents[node], steps + 1
+        above, steps = node, 0
+        while above in parents:
+            above, steps = parents[above], steps + 1
             assert steps <= len(ids), "part_of has a cycle"
-        assert node == ids[0]
+        assert above == ids[0]
 
 
 @authored.unhurried

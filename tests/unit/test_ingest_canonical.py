@@ -6,7 +6,14 @@ import codecs
 
 import pytest
 
-from planner.errors import BinaryInput, EmptyInput, MalformedInput, NulInput, UndecodableInput, UnsupportedInput
+from planner.errors import (
+    BinaryInput,
+    EmptyInput,
+    MalformedInput,
+    NulInput,
+    UndecodableInput,
+    UnsupportedInput,
+)
 from planner.ingest import parse, scope_id, source_node_id
 from planner.ingest.canonical import canonical_text, counts
 
@@ -20,7 +27,10 @@ from planner.ingest.canonical import canonical_text, counts
         (codecs.BOM_UTF16_BE + "é\r\n".encode("utf-16-be"), "é\n"),
         ("a\ufeffb\u2028c\x0c\x1b[0m  ".encode(), "a\ufeffb\u2028c\x0c\x1b[0m  "),
         ("e\u0301".encode(), "e\u0301"),
-        (b"a scraped page with one stray \x01 " + b"text " * 50, "a scraped page with one stray \x01 " + "text " * 50),
+        (
+            b"a scraped page with one stray \x01 " + b"text " * 50,
+            "a scraped page with one stray \x01 " + "text " * 50,
+        ),
     ],
 )
 def test_only_newlines_and_byte_order_mark_change(raw: bytes, text: str) -> None:
@@ -130,9 +140,9 @@ def test_the_size_of_pieces_is_in_the_parser_version() -> None:
 
 
 def test_ids_are_fixed_for_all_time() -> None:
-    assert str(scope_id("demo")) == "SCOPE"
-    assert source_node_id("docs/a.md") == "SOURCE"
-    assert parse(b"one\n\none", source_id="a.txt").nodes[2].node_id == "SECOND"
+    assert str(scope_id("demo")) == "bc67b561-f30e-8dac-9b0e-6ba6d6873b50"
+    assert source_node_id("docs/a.md") == "0956717375385a3d99f069acd5a6be2d"
+    assert parse(b"one\n\none", source_id="a.txt").nodes[2].node_id == "4fd34296bbe3b0e120dbd308893ed1d7"
 
 
 def test_a_scope_id_is_a_uuid_of_version_8() -> None:

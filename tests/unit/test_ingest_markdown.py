@@ -164,7 +164,9 @@ def test_front_matter_that_no_store_can_hold_is_refused(front: str) -> None:
         markdown(f"---\n{front}\n---\ntext")
 
 
-@pytest.mark.parametrize("text", ["---\n\ntext: [\n\n---\nmore", "---\njust words\n---\nmore", "---\nopen: x\n"])
+@pytest.mark.parametrize(
+    "text", ["---\n\ntext: [\n\n---\nmore", "---\njust words\n---\nmore", "---\nopen: x\n"]
+)
 def test_a_rule_at_the_start_is_no_front_matter(text: str) -> None:
     batch = markdown(text)
     assert batch.sources[0].attributes == {}

@@ -12,7 +12,9 @@ from planner.store.upgrade import MigrationStatus
 
 
 def _facts(server: int = 170002, vector: str | None = "0.8.0", available: str | None = "0.8.0") -> Facts:
-    return Facts(server, vector, available, "public", "app", "db", superuser=False, bypasses_row_security=False)
+    return Facts(
+        server, vector, available, "public", "app", "db", superuser=False, bypasses_row_security=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,12 @@ def test_a_server_that_is_too_old_is_refused_with_what_it_needs(facts: Facts, sa
 
 @pytest.mark.parametrize(
     "facts",
-    [_facts(server=150000), _facts(vector="0.10.0"), _facts(vector="1.0"), _facts(vector=None, available="0.8.6")],
+    [
+        _facts(server=150000),
+        _facts(vector="0.10.0"),
+        _facts(vector="1.0"),
+        _facts(vector=None, available="0.8.6"),
+    ],
 )
 def test_a_server_that_is_new_enough_is_accepted(facts: Facts) -> None:
     require_server(facts)

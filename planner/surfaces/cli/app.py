@@ -1,13 +1,15 @@
-"""The commands by name: a command is a function in a module of its own, registered here."""
+"""The commands by name: a command is a module of its own, imported when it is called."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from planner.surfaces.cli import pack
 from planner.surfaces.cli.output import emit_text
 
 EXAMPLES = """
@@ -18,18 +20,71 @@ Every command takes --json. Exit codes: 0 done, 1 error, 2 usage, 3 some inputs 
 
 Examples:
 
-    planner pack candidates.jsonl --budget 2000
+    planner demo
+
+    planner ingest notes docs/ --attr team=core
+
+    planner plan notes "What did we decide about retries?" --budget 2000
+
+    planner why notes:PLAN_ID "a phrase, a span, a node or a source"
 
     my-retriever "a question" | planner pack --counter openai:o200k_base --json
 """
 
-app = typer.Typer(
-    name="planner",
-    help=EXAMPLES,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS: Mapping[str, str] = {
+    "demo": "Ingest a small corpus into the embedded server, ask it three questions, and explain the answers.",
+    "ingest": "Ingest files, folders, globs or standard input into a scope.",
+    "plan": "Plan the evidence for a question, or for each request of a file.",
+    "show": "Show a stored plan: selected against rejected, and the budget by source.",
+    "why": "Say what became of a span, a node, a source or a phrase in a plan.",
+    "replay": "Decide a stored plan again from its candidates and compare every bit.",
+    "scope": "List scopes, or build a scope's vector index.",
+    "source": "List the sources of a scope, or show one.",
+    "pack": "Select from candidates of your own what fits a budget of tokens.",
+    "config": "Print every setting, its value, and where the value came from.",
+    "db": "Start, stop and reach the embedded server.",
+    "migrate": "Bring a database to this version's schema.",
+    "doctor": "Examine the database, the embedder and the counters; say what to do.",
+}
+"""Every command and its line in the help; a test compares them with the modules."""
+
+SETTINGS: Mapping[str, Any] = {
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(TyperGroup):
+    """A group that imports a command's module when it is asked for, so that none pays for another's imports.
+
+    A module has an `app`, or one function of its own name.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"planner.surfaces.cli.{cmd_name}")
+        app = getattr(module, "app", None)
+        if app is None:
+            app = typer.Typer(**SETTINGS)
+            app.command(cmd_name)(getattr(module, cmd_name))
+        command = typer.main.get_command(app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(name="planner", help=EXAMPLES, cls=Commands, **SETTINGS)
 
 
 def _show_version(wanted: bool) -> None:
@@ -48,6 +103,3 @@ def root(
     """Show the help where no command is given."""
     if context.invoked_subcommand is None:
         emit_text(context.get_help())
-
-
-app.command("pack")(pack.pack)

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Mapping
 
 import typer
 from rich.console import Console
 
-console = Console(highlight=False, markup=False)
-messages = Console(stderr=True, highlight=False, markup=False)
+console = Console(highlight=False, markup=False, emoji=False)
+messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def emit_json(value: object) -> None:
     """Write one JSON document and a newline to stdout, in UTF-8 whatever the locale."""
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    typer.echo(encoded(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+
+
+def encoded(document: str) -> bytes:
+    """Return JSON in UTF-8; a lone surrogate, of a file name say, becomes JSON's escape for it."""
+    return document.encode("utf-8", "backslashreplace")
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Return text whose control and formatting characters are written out, but for those to `keep`.
+
+    Stored text is a stranger's: its escape sequences must not reach the terminal, nor may it reorder a line.
+    """
+    return "".join(
+        char if char in keep or unicodedata.category(char) not in _UNSEEN else _escaped(char) for char in text
+    )
+
+
+def excerpt(text: str, length: int) -> str:
+    """Return the beginning of a text, at most so many characters, in one line that a terminal can show."""
+    line = visible(" ".join(text[: 4 * length].split()))
+    return line if len(line) <= length and len(text) <= 4 * length else line[: length - 1] + "…"
 
 
 def emit_text(text: str) -> None:
@@ -26,13 +48,28 @@ def emit_text(text: str) -> None:
 def emit_problem(problem: Mapping[str, object], *, as_json: bool) -> None:
     """Write an RFC 9457 problem object to stderr, or only its detail as a sentence."""
     if as_json:
-        plain = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in problem.items()}
-        typer.echo(json.dumps(plain, ensure_ascii=False, default=str).encode(), err=True)
+        plain = {
+            k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in problem.items()
+        }
+        typer.echo(encoded(json.dumps(plain, ensure_ascii=False, default=str)), err=True)
     else:
-        messages.print(f"{problem['detail']}", soft_wrap=True)
+        messages.print(visible(f"{problem['detail']}", keep="\n"), soft_wrap=True)
 
 
-def bar(share: float, width: int = 24) -> str:
-    """Draw a share from 0 to 1 as a bar of so many characters."""
+def bar(share: float, width: int = 24, mark: float | None = None) -> str:
+    """Draw a share from 0 to 1 as a bar of so many characters, with a line after the share `mark`."""
     filled = round(min(max(share, 0.0), 1.0) * width)
-    return "█" * filled + "░" * (width - filled)
+    cells = "█" * filled + "░" * (width - filled)
+    if mark is None:
+        return cells
+    at = round(min(max(mark, 0.0), 1.0) * width)
+    return f"{cells[:at]}│{cells[at:]}"
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Control, format (bidirectional overrides among them), surrogate, line and paragraph separator."""
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
