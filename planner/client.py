@@ -15,7 +15,8 @@ from planner.embedders import embedder as embedder_named
 from planner.engine import Engine, once, utc_now
 from planner.errors import IngestError, RequestError
 from planner.ingest import parse, scope_id
-from planner.pipeline import explain, tuning
+from planner.pipeline import browse, explain, tuning
+from planner.pipeline.browse import Scope, SourceDetail, SourcePage
 from planner.pipeline.ingest import Ingested, ingest
 from planner.pipeline.plan import plan
 from planner.pipeline.tuning import VectorIndex
@@ -239,6 +240,18 @@ class Planner:
         with self.engine.store.scoped(scope_id(scope), "reader") as conn:
             return span_row(conn, scope_id(scope), wanted)
 
+    def scopes(self) -> tuple[Scope, ...]:
+        """Return every scope by name, with its size and embedding model."""
+        return browse.scopes(self.engine)
+
+    def sources(self, scope: str, *, after: str | None = None, limit: int = 100) -> SourcePage:
+        """Return a page of a scope's sources, by id from beyond `after`. Raises UnknownScope."""
+        return browse.sources(self.engine, check_scope(scope), after=after, limit=limit)
+
+    def source(self, scope: str, source_id: str) -> SourceDetail:
+        """Return a source, its newest version and that one's spans. Raises UnknownScope, UnknownSource."""
+        return browse.source(self.engine, check_scope(scope), source_id)
+
     def build_index(self, scope: str) -> VectorIndex:
         """Build the scope's own vector index, for scopes above `exact_limit`. Raises RequestError."""
         return tuning.build_index(self.engine, check_scope(scope))
@@ -287,7 +300,9 @@ def _request(
 
 
 def _plan_ref(ref: str | PlanRef) -> PlanRef:
-    return ref if isinstance(ref, PlanRef) else PlanRef.parse(ref)
+    wanted = ref if isinstance(ref, PlanRef) else PlanRef.parse(ref)
+    check_scope(wanted.scope)
+    return wanted
 
 
 def _iso(value: object) -> str:

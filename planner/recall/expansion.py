@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from psycopg import sql
 
@@ -13,15 +13,37 @@ from planner.recall.score import fuse, similarities
 from planner.recall.semantic import vectors_of
 from planner.store.connect import Connection, run
 from planner.store.queries import compose
-from planner.types import Reached
+from planner.types import Reached, SourceClass, SpanRef
+
+
+class Provenance(NamedTuple):
+    """One span of one node in play, with its row of the span ledger (`kind` None where there is none)."""
+
+    node_id: str
+    source_id: str
+    version_tx: int
+    start: int
+    end: int
+    kind: str | None
+    source_class: SourceClass
+    ascii_bytes: int
+    non_ascii_chars: int
+    text_hash: bytes | None
+    byte_length: int
+    erased: bool
+
+    @property
+    def ref(self) -> SpanRef:
+        """The span's key."""
+        return SpanRef(self.source_id, self.version_tx, self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What the walk reached, by node, and the provenance rows of every node in play."""
+    """What the walk reached, by node, and the provenance of every node in play."""
 
     reached: dict[str, Reached]
-    provenance: list[tuple[Any, ...]]
+    provenance: list[Provenance]
 
     def score(self, node_id: str, alpha: float) -> float:
         """Return S(n) by this leg."""
@@ -53,7 +75,7 @@ def expand(
         node_id: Reached(row[1], row[2], tuple(row[3]), known_sims.get(node_id))
         for node_id, row in walked.items()
     }
-    return Expansion(reached, [(row[0], *row[5:]) for row in rows])
+    return Expansion(reached, [Provenance(row[0], *row[5:]) for row in rows if row[5] is not None])
 
 
 def edges(frame: Frame) -> sql.Composed:

@@ -5,17 +5,20 @@ The legs are a table: name, what found the nodes, how they score. A node takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from planner.ports import LedgerCounter, TokenCounter
-from planner.recall.expansion import Expansion, expand
+from planner.recall.expansion import Expansion, Provenance, expand
 from planner.recall.frame import Frame
 from planner.recall.semantic import Semantic, nearest
 from planner.recall.structured import Structured
 from planner.store.connect import Connection
-from planner.types import NO_TEXT_HASH, Candidate, RecalledNode, SourceClass, SpanRef
+from planner.types import NO_TEXT_HASH, Candidate, RecalledNode
+
+SpanKey = tuple[str, int, int, int]
+LedgerCount = Callable[[int, int, int], int]
 
 BODY = "body"
 """The kind of a span that the ledger has no row for."""
@@ -97,72 +100,48 @@ def _explode(
 ) -> Recalled:
     """Turn nodes into candidates: one a span, of the node with the largest S, ties to the smaller node id."""
     scores = {node.node_id: node.score for node in nodes if not node.cut}
-    rows = [row for row in expansion.provenance if row[1] is not None and row[0] in scores]
-    best: dict[tuple[str, int, int, int], tuple[Any, ...]] = {}
+    rows = [row for row in expansion.provenance if row.node_id in scores]
+    rows.sort(key=lambda row: (-scores[row.node_id], row.node_id))
+    best: dict[SpanKey, Provenance] = {}
     for row in rows:
-        key = row[1:5]
-        held = best.get(key)
-        if held is None or (-scores[row[0]], row[0]) < (-scores[held[0]], held[0]):
-            best[key] = row
-    ordered = sorted(best.items(), key=lambda item: (-scores[item[1][0]], item[0]))
-    kept, cut = _cut_spans(frame, [(key, row, scores[row[0]]) for key, row in ordered])
-    candidates = tuple(_candidate(row, score, counter) for _, row, score in kept)
-    body = [i for i, (_, row, _) in enumerate(kept) if row[5] is None]
-    ledger = isinstance(counter, LedgerCounter)
+        best.setdefault(row[1:5], row)
+    spans = sorted(best.values(), key=lambda row: (-scores[row.node_id], row[1:5]))
+    kept, cut = _cut_spans(frame, spans, scores)
+    count = counter.count_ledger if isinstance(counter, LedgerCounter) else None  # asked once: it is slow
+    candidates = tuple(_candidate(row, scores[row.node_id], count) for row in kept)
     uncounted = tuple(
-        i for i, c in enumerate(candidates) if c.sliceable and (not ledger or kept[i][1][5] is None)
+        i for i, c in enumerate(candidates) if c.sliceable and (count is None or kept[i].kind is None)
     )
-    stats["spans"] = len(best)
+    stats["spans"] = len(spans)
     stats["cut"] = {"max_nodes": len(nodes) - len(scores), **{name: len(refs) for name, refs in cut.items()}}
-    return Recalled(nodes, candidates, uncounted, len(body), len(rows) - len(best), cut, stats)
+    kind_missing = sum(row.kind is None for row in kept)
+    return Recalled(nodes, candidates, uncounted, kind_missing, len(rows) - len(spans), cut, stats)
 
 
 def _cut_spans(
-    frame: Frame, ordered: list[tuple[tuple[str, int, int, int], tuple[Any, ...], float]]
-) -> tuple[
-    list[tuple[tuple[str, int, int, int], tuple[Any, ...], float]], dict[str, list[tuple[str, float]]]
-]:
-    floor = frame.request.min_score
-    above = [item for item in ordered if floor is None or item[2] >= floor]
-    limit = frame.request.max_spans or 0
-    dropped = {"min_score": ordered[len(above) :], "max_spans": above[limit:]}
-    listed = {
-        name: [(str(SpanRef(*key)), score) for key, _, score in items] for name, items in dropped.items()
-    }
+    frame: Frame, spans: list[Provenance], scores: Mapping[str, float]
+) -> tuple[list[Provenance], dict[str, list[tuple[str, float]]]]:
+    """Return the spans that stay, and those that `min_score` and `max_spans` keep out, best first."""
+    floor, limit = frame.request.min_score, frame.request.max_spans or 0
+    above = [row for row in spans if floor is None or scores[row.node_id] >= floor]
+    dropped = {"min_score": spans[len(above) :], "max_spans": above[limit:]}
+    listed = {name: [(str(row.ref), scores[row.node_id]) for row in rows] for name, rows in dropped.items()}
     return above[:limit], listed
 
 
-def _candidate(row: tuple[Any, ...], score: float, counter: TokenCounter) -> Candidate:
-    (
-        node_id,
-        source_id,
-        version_tx,
-        start,
-        end,
-        kind,
-        klass,
-        ascii_bytes,
-        non_ascii,
-        text_hash,
-        length,
-        erased,
-    ) = row
-    source_class: SourceClass = "cache" if klass == "cache" else "truth"
-    tokens = 0
-    if kind is not None and isinstance(counter, LedgerCounter):
-        tokens = counter.count_ledger(ascii_bytes, non_ascii, end - start)
+def _candidate(row: Provenance, score: float, count: LedgerCount | None) -> Candidate:
     return Candidate(
-        source_id=source_id,
-        version_tx=version_tx,
-        start=start,
-        end=end,
-        kind=kind or BODY,
-        source_class=source_class,
+        source_id=row.source_id,
+        version_tx=row.version_tx,
+        start=row.start,
+        end=row.end,
+        kind=row.kind or BODY,
+        source_class=row.source_class,
         score=score,
-        tokens=tokens,
-        text_hash=text_hash or NO_TEXT_HASH,
-        node_id=node_id,
-        sliceable=not erased and length is not None and end <= length,
+        tokens=count(row.ascii_bytes, row.non_ascii_chars, row.end - row.start) if count and row.kind else 0,
+        text_hash=row.text_hash or NO_TEXT_HASH,
+        node_id=row.node_id,
+        sliceable=not row.erased and row.end <= row.byte_length,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.selection.dedup import find_duplicates
-from planner.selection.weigh import Integers, weigh
+from planner.selection.weigh import Floats, Integers, weigh
 from planner.types import Candidate, SelectionPolicy
 
 
@@ -49,7 +49,7 @@ def rank_pool(candidates: Sequence[Candidate], policy: SelectionPolicy) -> Ranke
     packing_order = density_order if policy.plan_model == "v1" else np.arange(len(rank_order))
     kept = duplicate_of < 0
     return RankedPool(
-        candidates=_taken(candidates, columns.row[rank_order]),
+        candidates=_taken(candidates, columns.row[rank_order], weight),
         weights=weight.tolist(),
         tokens=tokens.tolist(),
         sources=columns.source[rank_order].tolist(),
@@ -57,12 +57,15 @@ def rank_pool(candidates: Sequence[Candidate], policy: SelectionPolicy) -> Ranke
         duplicate_of=duplicate_of.tolist(),
         density_order=density_order[kept[density_order]].tolist(),
         packing_order=packing_order[kept[packing_order]].tolist(),
-        unsliceable=_taken(candidates, left_out.row),
+        unsliceable=_taken(candidates, left_out.row, left_out.weight),
         unsliceable_weights=left_out.weight.tolist(),
     )
 
 
-def _taken(candidates: Sequence[Candidate], rows: Integers) -> list[Candidate]:
+def _taken(candidates: Sequence[Candidate], rows: Integers, weight: Floats) -> list[Candidate]:
     """Return the candidates of these rows, a negative zero among their scores made positive."""
-    taken = [candidates[i] for i in rows.tolist()]
-    return [replace(c, score=0.0) if c.score == 0.0 else c for c in taken]
+    taken = list(map(candidates.__getitem__, rows.tolist()))
+    for i in np.flatnonzero(weight == 0.0).tolist():
+        if taken[i].score == 0.0:
+            taken[i] = replace(taken[i], score=0.0)
+    return taken

@@ -181,7 +181,7 @@ def test_a_rule_at_the_start_is_no_front_matter(text: str) -> None:
         ("[x](../up.md 'title')", "up.md"),
         ("[x](./a%20b.md)", "docs/a b.md"),
         ("[x](日本.md)", "docs/日本.md"),
-        ("[x](/root.md?v=1)", "root.md"),
+        ("[x](/top.md?v=1)", "top.md"),
         ("[x][ref]\n\n[ref]: ref.md", "docs/ref.md"),
         ("- > [x](in/list.md)", "docs/in/list.md"),
         ("| [x](cell.md) |\n|---|", "docs/cell.md"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ CLICK_ERROR: Final = typer.BadParameter.__mro__[2]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `planner` with these arguments (default: the process's) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
     as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
         code = app(args=arguments, prog_name="planner", standalone_mode=False)
@@ -53,6 +55,18 @@ def exit_code(error: PlannerError) -> int:
     bad_request = isinstance(error, RequestError) and not isinstance(error, BadCandidate)
     bad_option = isinstance(error, SettingsError) and error.detail.get("origin") == "argument"
     return USAGE if bad_request or bad_option else FAILED
+
+
+def _prepare_streams() -> None:
+    """Let closed streams be empty ones, and a terminal that lacks a sign show its number instead."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _usage_problem(error: Any) -> dict[str, object]:

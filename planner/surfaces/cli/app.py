@@ -32,7 +32,7 @@ Examples:
 """
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "Ingest a small corpus into the embedded server, ask it three questions, and explain the answers.",
+    "demo": "Ingest a small corpus into the embedded server, ask it three questions, explain the answers.",
     "ingest": "Ingest files, folders, globs or standard input into a scope.",
     "plan": "Plan the evidence for a question, or for each request of a file.",
     "show": "Show a stored plan: selected against rejected, and the budget by source.",

@@ -22,7 +22,7 @@ def config(
     A setting comes from [planner] in planner.toml, then from PLANNER_<KEY> in the environment, then from
     arguments; the later wins. What is unknown or out of range is refused, never clamped.
 
-    Examples:
+    For example:
 
         planner config
 
@@ -37,7 +37,11 @@ def config(
     for heading in ("key", "value", "origin"):
         table.add_column(heading, overflow="fold")
     for key, value in values.items():
-        lines = [f"{k} = {_written(v)}" for k, v in value.items()] if isinstance(value, dict) else [_written(value)]
+        lines = (
+            [f"{k} = {_written(v)}" for k, v in value.items()]
+            if isinstance(value, dict)
+            else [_written(value)]
+        )
         table.add_row(key, visible("\n".join(lines), keep="\n"), visible(loaded.origins[key]))
     console.print(table)
 

@@ -105,7 +105,7 @@ def psql(
 
 
 def _without_password(url: str) -> tuple[str, dict[str, str]]:
-    """Move the password from the command line, which every user of the machine can read, to the environment."""
+    """Move the password from the command line, which every user here can read, to the environment."""
     try:
         parts = conninfo_to_dict(url)
     except ProgrammingError as error:

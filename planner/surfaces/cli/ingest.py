@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -25,15 +25,18 @@ from planner.surfaces.cli.options import (
     plain,
 )
 from planner.surfaces.cli.output import console, emit_json, messages, visible
-from planner.types import TRUST_ORDER, IngestReport, Trust
+from planner.types import TRUST_ORDER, IngestReport
 
 
 def ingest(
     scope: Scope,
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH…", help="Files, folders, globs, or - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="PATH…", help="Files, folders, globs, or - for standard input.", show_default=False
+        ),
     ],
+    *,
     attr: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="An attribute of every source, as text; repeatable."),
@@ -42,9 +45,7 @@ def ingest(
         str | None, typer.Option(callback=plain, help="Title, instead of the document's own.")
     ] = None,
     trust: Annotated[str, typer.Option(help=f"Trust class: {', '.join(TRUST_ORDER)}.")] = "external",
-    actor: Annotated[
-        str, typer.Option(callback=plain, help="Who ingests, for the ledger.")
-    ] = ACTOR,
+    actor: Annotated[str, typer.Option(callback=plain, help="Who ingests, for the ledger.")] = ACTOR,
     config: ConfigFile = None,
     overrides: Overrides = None,
     database_url: DatabaseUrl = None,
@@ -56,7 +57,7 @@ def ingest(
     What has not changed is not written again. A file that cannot be read is named with the reason, the rest
     is ingested, and the exit code is 3.
 
-    Examples:
+    For example:
 
         planner ingest notes docs/ 'talks/**/*.md' --attr team=core --trust internal
 
@@ -67,9 +68,12 @@ def ingest(
     if not actor:
         raise typer.BadParameter("it is empty", param_hint="--actor")
     attributes = pairs(attr, "--attr")
-    with opened(config, overrides, database_url, data_dir, actor=actor) as planner, _progress(paths) as progress:
+    with (
+        opened(config, overrides, database_url, data_dir, actor=actor) as planner,
+        _progress(paths) as progress,
+    ):
         report = planner.ingest(
-            scope, paths, title=title, trust=cast("Trust", trust), attributes=attributes, progress=progress
+            scope, paths, title=title, trust=trust, attributes=attributes, progress=progress
         )
     if as_json:
         emit_json(report.to_dict())
@@ -87,15 +91,15 @@ def show(report: IngestReport) -> None:
         table.add_column("version", justify="right")
         table.add_column("spans", justify="right")
         for source in report.sources:
-            table.add_row(
-                visible(source.source_id), source.status, str(source.version_tx), str(source.spans)
-            )
+            table.add_row(visible(source.source_id), source.status, str(source.version_tx), str(source.spans))
         console.print(table)
     for failure in report.failures:
         messages.print(f"not ingested: {visible(failure.path)}: {visible(failure.message)}", soft_wrap=True)
     written = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items() if count)
     sources, failed = len(report.sources), len(report.failures)
-    console.print(f"{sources} sources in {report.scope}, {failed} failed; wrote {written or 'nothing'}", soft_wrap=True)
+    console.print(
+        f"{sources} sources in {report.scope}, {failed} failed; wrote {written or 'nothing'}", soft_wrap=True
+    )
 
 
 @contextmanager

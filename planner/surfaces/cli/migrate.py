@@ -30,7 +30,7 @@ def migrate(
 ) -> int:
     """Bring a database to this version's schema; a second run changes nothing.
 
-    Examples:
+    For example:
 
         planner migrate --database-url postgresql://admin@db.example/evidence
 

@@ -39,7 +39,9 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
-        "--database-url", metavar="URL", help="PostgreSQL; else PLANNER_DATABASE_URL, else the embedded server."
+        "--database-url",
+        metavar="URL",
+        help="PostgreSQL; else PLANNER_DATABASE_URL, else the embedded server.",
     ),
 ]
 DataDir = Annotated[
@@ -73,12 +75,9 @@ def load_settings(
     A data folder that is given as an argument means its embedded server, whatever database the file or the
     environment names.
     """
-    arguments: dict[str, object] = {
-        key: parsed(key, text) for key, text in pairs(overrides, "--set").items()
-    }
-    for key, value in (("database_url", database_url), ("data_dir", data_dir)):
-        if value is not None:
-            arguments[key] = value
+    arguments: dict[str, object] = {key: parsed(key, text) for key, text in pairs(overrides, "--set").items()}
+    places = {"database_url": database_url, "data_dir": data_dir}
+    arguments |= {key: value for key, value in places.items() if value is not None}
     loaded = load(arguments, file=config)
     if "data_dir" not in arguments or "database_url" in arguments:
         return loaded

@@ -13,6 +13,12 @@ from rich.console import Console
 console = Console(highlight=False, markup=False, emoji=False)
 messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
+UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""General categories of what is no sign: control, surrogate, line and paragraph separator."""
+
+REORDERING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Bidirectional classes of the characters that reorder a line."""
+
 
 def emit_json(value: object) -> None:
     """Write one JSON document and a newline to stdout, in UTF-8 whatever the locale."""
@@ -25,13 +31,11 @@ def encoded(document: str) -> bytes:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Return text whose control and formatting characters are written out, but for those to `keep`.
+    """Return text whose control and reordering characters are written out, but for those to `keep`.
 
     Stored text is a stranger's: its escape sequences must not reach the terminal, nor may it reorder a line.
     """
-    return "".join(
-        char if char in keep or unicodedata.category(char) not in _UNSEEN else _escaped(char) for char in text
-    )
+    return "".join(char if char in keep or _is_seen(char) else _escaped(char) for char in text)
 
 
 def excerpt(text: str, length: int) -> str:
@@ -45,15 +49,15 @@ def emit_text(text: str) -> None:
     typer.echo(text)
 
 
-def emit_problem(problem: Mapping[str, object], *, as_json: bool) -> None:
-    """Write an RFC 9457 problem object to stderr, or only its detail as a sentence."""
+def emit_problem(problem: Mapping[str, object], *, as_json: bool, err: bool = True) -> None:
+    """Write an RFC 9457 problem object, or only its detail as a sentence; to stderr, or to stdout."""
     if as_json:
         plain = {
             k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in problem.items()
         }
-        typer.echo(encoded(json.dumps(plain, ensure_ascii=False, default=str)), err=True)
+        typer.echo(encoded(json.dumps(plain, ensure_ascii=False, default=str)), err=err)
     else:
-        messages.print(visible(f"{problem['detail']}", keep="\n"), soft_wrap=True)
+        (messages if err else console).print(visible(f"{problem['detail']}", keep="\n"), soft_wrap=True)
 
 
 def bar(share: float, width: int = 24, mark: float | None = None) -> str:
@@ -66,8 +70,8 @@ def bar(share: float, width: int = 24, mark: float | None = None) -> str:
     return f"{cells[:at]}│{cells[at:]}"
 
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Control, format (bidirectional overrides among them), surrogate, line and paragraph separator."""
+def _is_seen(char: str) -> bool:
+    return unicodedata.category(char) not in UNSEEN and unicodedata.bidirectional(char) not in REORDERING
 
 
 def _escaped(char: str) -> str:

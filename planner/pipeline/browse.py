@@ -1,0 +1,167 @@
+"""Looking around the store: which scopes there are, which sources they hold, what one source is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from planner.engine import Engine
+from planner.errors import RequestError, UnknownSource
+from planner.ingest import scope_id as id_of_scope
+from planner.recall.frame import read_state
+from planner.store.connect import run
+from planner.types import JsonObject, SourceClass, Span, SpanRef, Trust
+
+MAX_PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A tenant: its newest transaction, its size, and the embedding model that it uses now, if any."""
+
+    name: str
+    scope_id: UUID
+    last_tx: int
+    live_nodes: int
+    created_at: datetime
+    sources: int
+    model: str | None
+    model_revision: str | None
+    dimensions: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scope as JSON data."""
+        return {**asdict(self), "scope_id": str(self.scope_id), "created_at": self.created_at.isoformat()}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """A source with its newest version; `byte_length` is of its canonical text."""
+
+    source_id: str
+    media_type: str
+    source_class: SourceClass
+    version_tx: int
+    title: str | None
+    trust: Trust
+    byte_length: int
+    observed_at: datetime | None
+    erased: bool
+    spans: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the source as JSON data."""
+        return _json(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """Some sources of a scope in order of id; `next_after` is where the next page begins, None at the end."""
+
+    scope: str
+    sources: tuple[SourceSummary, ...]
+    next_after: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the page as JSON data."""
+        sources = [source.to_dict() for source in self.sources]
+        return {"scope": self.scope, "sources": sources, "next_after": self.next_after}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDetail:
+    """All that is kept of a source and its newest version but the text; `ingested_at` is that version's."""
+
+    scope: str
+    source_id: str
+    media_type: str
+    source_class: SourceClass
+    conversation_id: str | None
+    position: int | None
+    version_tx: int
+    title: str | None
+    uri: str | None
+    trust: Trust
+    actor: str
+    attributes: JsonObject
+    observed_at: datetime | None
+    byte_length: int
+    text_hash: bytes
+    parser_version: str
+    ingested_at: datetime
+    erased: bool
+    versions: int
+    spans: tuple[Span, ...]
+
+    def ref(self, span: Span) -> SpanRef:
+        """Return the reference of one of the spans."""
+        return SpanRef(self.source_id, self.version_tx, span.start, span.end)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the source as JSON data."""
+        spans = [{"ref": str(self.ref(span)), **_json(asdict(span))} for span in self.spans]
+        return {**_json(asdict(self)), "spans": spans}
+
+
+def scopes(engine: Engine) -> tuple[Scope, ...]:
+    """Return every scope by name, which only the owner of the schema may ask for."""
+    with engine.store.maintenance() as conn:
+        return tuple(Scope(*row) for row in run(conn, "list_scopes"))
+
+
+def sources(engine: Engine, scope: str, *, after: str | None, limit: int) -> SourcePage:
+    """Return a page of a scope's sources. Raises UnknownScope, RequestError for a bad limit or `after`."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise RequestError(f"limit = {limit}: a page has 1 to {MAX_PAGE} sources", field="limit")
+    scope_id = id_of_scope(scope)
+    params = {"scope_id": scope_id, "after": storable(after or "", "after"), "limit": limit + 1}
+    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+        read_state(conn, scope, scope_id, None)
+        found = [SourceSummary(*row) for row in run(conn, "list_sources", params)]
+    page = tuple(found[:limit])
+    return SourcePage(scope, page, page[-1].source_id if len(found) > limit else None)
+
+
+def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
+    """Return a source, its newest version and that one's spans. Raises UnknownScope, UnknownSource."""
+    scope_id = id_of_scope(scope)
+    params: dict[str, Any] = {"scope_id": scope_id, "source_id": storable(source_id, "source")}
+    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+        read_state(conn, scope, scope_id, None)
+        row = run(conn, "show_source", params).fetchone()
+        if row is None:
+            raise UnknownSource(f"no source {source_id!r} in scope {scope!r}", source=source_id)
+        params["version_tx"] = row[5]
+        ledger = run(conn, "source_spans", params).fetchall()
+    columns: tuple[Any, ...] = (scope, *row, tuple(_span(entry) for entry in ledger))
+    return SourceDetail(*columns)
+
+
+def storable(text: str, field: str) -> str:
+    """Return `text`. Raises RequestError where it is nothing that the database can hold."""
+    if "\0" in text:
+        raise RequestError(f"{field}: NUL characters are not allowed", field=field)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RequestError(f"{field}: lone surrogates are not allowed", field=field) from None
+    return text
+
+
+def _span(row: Sequence[Any]) -> Span:
+    start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, path, speaker = row
+    return Span(start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(path), speaker)
+
+
+def _json(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON data; `class` is called that outside Python."""
+    return {"class" if key == "source_class" else key: _plain(value) for key, value in fields.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else value

@@ -1,0 +1,70 @@
+"""`planner scope`: the tenants, and their vector indexes."""
+
+from __future__ import annotations
+
+import typer
+from rich.table import Table
+
+from planner.surfaces.cli.app import SETTINGS
+from planner.surfaces.cli.database import opened
+from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope
+from planner.surfaces.cli.output import console, emit_json, visible
+
+app = typer.Typer(
+    help="""
+    List scopes, or build a scope's vector index.
+
+    Example: planner scope list --json
+    """,
+    **SETTINGS,
+)
+
+
+@app.command("list")
+def list_scopes(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every scope with its size, its newest transaction and its embedding model."""
+    with opened(config, overrides, database_url, data_dir) as planner:
+        found = planner.scopes()
+    if as_json:
+        emit_json({"scopes": [scope.to_dict() for scope in found]})
+        return
+    table = Table(box=None)
+    table.add_column("scope", overflow="fold")
+    for name in ("sources", "live nodes", "last tx"):
+        table.add_column(name, justify="right")
+    table.add_column("embedding model", overflow="fold")
+    for scope in found:
+        model = f"{scope.model} {scope.model_revision} ({scope.dimensions})" if scope.model else "none"
+        figures = (str(scope.sources), str(scope.live_nodes), str(scope.last_tx))
+        table.add_row(scope.name, *figures, visible(model))
+    console.print(table if found else "no scope yet; `planner ingest SCOPE PATH` makes one")
+
+
+@app.command()
+def index(
+    scope: Scope,
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build the scope's own vector index, without locking out its writers; where it is there, do nothing.
+
+    It serves scopes of more than `exact_limit` live nodes; smaller ones are searched exactly.
+
+    Example: planner scope index notes
+    """
+    with opened(config, overrides, database_url, data_dir) as planner:
+        built = planner.build_index(scope)
+    if as_json:
+        emit_json(built.to_dict())
+        return
+    done = "built" if built.built else "is already there"
+    console.print(f"{built.name} {done}; {built.live_nodes} live nodes", soft_wrap=True)
