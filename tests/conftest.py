@@ -48,6 +48,13 @@ def database_url(server_url: str, template_url: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def module_database_url(server_url: str, template_url: str) -> Iterator[str]:
+    """Give a fresh migrated database that the tests of a module share."""
+    with _database(server_url, template=make_url(template_url).database) as url:
+        yield url
+
+
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """Give a fresh database without a schema."""

@@ -20,10 +20,10 @@ from planner.recall.frame import Frame, read_state
 from planner.recall.score import similarities
 from planner.recall.semantic import restriction, vectors_of
 from planner.store.connect import Connection, run
-from planner.store.queries import compose
+from planner.store.queries import compose, query
 from planner.trace.explain import ranks
 from planner.trace.findings import Findings
-from planner.trace.phrase import caseless, caseless_ranges, exact_ranges
+from planner.trace.phrase import caseless_ranges, exact_ranges
 from planner.trace.why import Carrier, Missed, Target
 from planner.types import OPEN_TX, SpanRef
 
@@ -71,8 +71,7 @@ class Inquiry:
             refs = self._refs(run(self.conn, "explain_node", self._params(what)).fetchall())
             return Subject("node", refs, len(refs) or 1, node_id=None if refs else what)
         if is_source:
-            statement = compose("explain_source", own=compose("explain_own"))
-            refs = self._refs(run(self.conn, statement, self._params(what)).fetchall())
+            refs = self._refs(run(self.conn, "explain_source", self._params(what)).fetchall())
             return Subject("source", refs, len(refs))
         refs = self._holding(what)
         return Subject("phrase" if refs else None, refs[:limit], len(refs))
@@ -153,23 +152,20 @@ class Inquiry:
             for span in exact_ranges(body, phrase, spans)
         ]
         if not refs:
-            pattern = caseless(phrase)
             refs = [
                 SpanRef(source_id, tx, *span)
                 for source_id, tx, body, spans in self._texts(None)
-                for span in caseless_ranges(body, pattern, phrase, spans)
+                for span in caseless_ranges(body, phrase, spans)
             ]
         rank, last = self.found.pool_rank, len(self.found.verdicts)
         return tuple(sorted(refs, key=lambda ref: (rank.get(ref, last), -ref.version_tx, ref)))
 
     def _texts(self, needle: bytes | None) -> Iterator[tuple[str, int, bytes, list[tuple[int, int]]]]:
-        statement = compose("explain_texts", own=compose("explain_own"))
-        for source_id, tx, body, starts, ends in self._stream(
-            statement, {**self._params(""), "needle": needle}
-        ):
+        params = {**self._params(""), "needle": needle}
+        for source_id, tx, body, starts, ends in self._stream(query("explain_texts"), params):
             yield source_id, tx, body, list(zip(starts, ends, strict=True))
 
-    def _stream(self, statement: sql.Composed, params: Any) -> Iterator[TupleRow]:
+    def _stream(self, statement: sql.Composable, params: Any) -> Iterator[TupleRow]:
         return self.conn.cursor(binary=True).stream(statement, params)
 
     def _params(self, name: str) -> dict[str, Any]:

@@ -21,8 +21,9 @@ def find_duplicates(pool: Columns, rank_order: Integers, threshold: float) -> In
     starts, ends = pool.start.tolist(), pool.end.tolist()
     rank = np.empty_like(rank_order)
     rank[rank_order] = np.arange(len(rank_order))
-    kept = bytearray(len(rank))
-    duplicate_of = np.full(len(rank), -1, dtype=np.int64)
+    ranks = rank.tolist()
+    kept = bytearray(len(ranks))
+    duplicate_of = [-1] * len(ranks)
     columns = (walked, pool.start[walked], pool.end[walked], low[walked], high[walked])
     for here, start, end, first, last in zip(*(column.tolist() for column in columns), strict=True):
         original = -1
@@ -30,7 +31,7 @@ def find_duplicates(pool: Columns, rank_order: Integers, threshold: float) -> In
         # Kept spans never nest, so by falling start they also come by falling end.
         while there >= 0 and ends[there] > start:
             if _repeats(start, end, starts[there], ends[there], threshold) and (
-                original < 0 or rank[there] < rank[original]
+                original < 0 or ranks[there] < ranks[original]
             ):
                 original = there
             there = kept.rfind(1, first, there)
@@ -38,7 +39,7 @@ def find_duplicates(pool: Columns, rank_order: Integers, threshold: float) -> In
             kept[here] = 1
         else:
             duplicate_of[here] = original
-    return duplicate_of
+    return np.array(duplicate_of, dtype=np.int64)
 
 
 def _repeats(start: int, end: int, other_start: int, other_end: int, threshold: float) -> bool:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import regex
-
 from planner.errors import RequestError
 
 MAX_ASKED_CHARS = 10_000
-_WIDEST = 12
-"""Bytes that one character of a phrase can match at most: three code points (`ﬃ`: `ffi`) of four bytes."""
+_WIDEST = 4
+"""Bytes of the widest character."""
 
 Range = tuple[int, int]
 
@@ -44,27 +42,26 @@ def exact_ranges(body: bytes, phrase: str, spans: Sequence[Range]) -> list[Range
     return [(s, e) for s, e in spans if body.find(needle, max(0, s - reach), e + reach) >= 0]
 
 
-def caseless_ranges(
-    body: bytes, pattern: regex.Pattern[str], phrase: str, spans: Sequence[Range]
-) -> list[Range]:
-    """Return the same for an occurrence in any case (full case folding); `pattern` is the phrase's."""
-    if pattern.search(body.decode("utf-8", "replace")) is None:
+def caseless_ranges(body: bytes, phrase: str, spans: Sequence[Range]) -> list[Range]:
+    """Return the same for an occurrence in any case, by Unicode's full case folding.
+
+    Folding works character by character and never drops one, so that a span and its neighbourhood can be
+    folded apart from the rest.
+    """
+    needle = phrase.casefold()
+    if needle not in body.decode("utf-8", "replace").casefold():
         return []
-    reach = _WIDEST * len(phrase)
-    return [span for span in spans if _touches(body, pattern, span, reach)]
+    return [span for span in spans if _touches(body, needle, span)]
 
 
-def caseless(phrase: str) -> regex.Pattern[str]:
-    """Return the pattern that finds a phrase in any case."""
-    return regex.compile(regex.escape(phrase), regex.IGNORECASE | regex.FULLCASE | regex.VERSION1)
-
-
-def _touches(body: bytes, pattern: regex.Pattern[str], span: Range, reach: int) -> bool:
+def _touches(body: bytes, needle: str, span: Range) -> bool:
     start, end = span
+    reach = len(needle) - 1
+    wide = _WIDEST * reach
     before, inside, after = (
-        piece.decode("utf-8", "ignore")
-        for piece in (body[max(0, start - reach) : start], body[start:end], body[end : end + reach])
+        piece.decode("utf-8", "ignore").casefold()
+        for piece in (body[max(0, start - wide) : start], body[start:end], body[end : end + wide])
     )
+    text = before + inside + after
     first, last = len(before), len(before) + len(inside)
-    occurrences = pattern.finditer(before + inside + after, overlapped=True)
-    return any(found.start() < last and found.end() > first for found in occurrences)
+    return text.find(needle, max(0, first - reach), last + reach) >= 0

@@ -50,53 +50,76 @@ SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
 
 -- name: explain_source
 -- The spans of a source as of the plan: those of nodes current at as_of, whichever version they were derived
--- from, and those of the version itself (its first one where the source came later).
-SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
+-- from, and those of the version itself (its first one where the source came later), but of the ledger's only
+-- those whose text no node has in any version: an unchanged text is named once, as its node names it.
+WITH version AS (
+    SELECT v.version_tx
+      FROM planner.source_version v
+     WHERE v.scope_id = %(scope_id)s AND v.source_id = %(name)s
+     ORDER BY v.version_tx > %(as_of)s, abs(v.version_tx - %(as_of)s)
+     LIMIT 1
+), marked AS MATERIALIZED (
+    SELECT s.version_tx, s.span_start, s.span_end, s.text_hash,
+           EXISTS (SELECT 1 FROM planner.node_span c
+                    WHERE c.scope_id = %(scope_id)s AND c.source_id = s.source_id
+                      AND c.version_tx = s.version_tx AND c.span_start = s.span_start
+                      AND c.span_end = s.span_end) AS carried
+      FROM planner.span s
+     WHERE s.scope_id = %(scope_id)s AND s.source_id = %(name)s
+)
+SELECT %(name)s::text, ns.version_tx, ns.span_start, ns.span_end
   FROM planner.node_span ns
-  JOIN planner.node n
+  LEFT JOIN planner.node n
     ON n.scope_id = %(scope_id)s AND n.node_id = ns.node_id AND n.tx_from = ns.node_tx_from
    AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
  WHERE ns.scope_id = %(scope_id)s AND ns.source_id = %(name)s
+   AND (n.node_id IS NOT NULL OR ns.version_tx = (SELECT version_tx FROM version))
 UNION
-SELECT own.source_id, own.version_tx, own.span_start, own.span_end
-  FROM (SELECT v.source_id, v.version_tx
-          FROM planner.source_version v
-         WHERE v.scope_id = %(scope_id)s AND v.source_id = %(name)s
-         ORDER BY v.version_tx > %(as_of)s, abs(v.version_tx - %(as_of)s)
-         LIMIT 1) v
- CROSS JOIN LATERAL ({own}) own
- ORDER BY source_id, version_tx, span_start, span_end
+SELECT %(name)s::text, m.version_tx, m.span_start, m.span_end
+  FROM (SELECT marked.*, bool_or(marked.carried) OVER (PARTITION BY marked.text_hash) AS text_carried
+          FROM marked) m
+ WHERE m.version_tx = (SELECT version_tx FROM version) AND NOT m.text_carried
+ ORDER BY version_tx, span_start, span_end
 
 -- name: explain_texts
 -- The canonical texts in which a phrase can be, with their spans: those that hold `needle`, or all of them.
--- A phrase may cross from one span into the next, so whole texts are searched; they are streamed.
-SELECT v.source_id, v.version_tx, v.body, own.starts, own.ends
-  FROM planner.source_version v
- CROSS JOIN LATERAL (
-       SELECT array_agg(o.span_start ORDER BY o.span_start, o.span_end) AS starts,
-              array_agg(o.span_end ORDER BY o.span_start, o.span_end) AS ends
-         FROM ({own}) o
-      ) own
- WHERE v.scope_id = %(scope_id)s AND v.body IS NOT NULL AND own.starts IS NOT NULL
-   AND (%(needle)s::bytea IS NULL OR position(%(needle)s::bytea IN v.body) > 0)
- ORDER BY v.source_id, v.version_tx DESC
-
--- name: explain_own
--- A fragment: the spans of version `v`. Those of nodes' provenance, and of the ledger those whose text no
--- node has, in any version; an unchanged text is thus named once, by the version that its node was derived from.
-SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
-  FROM planner.node_span ns
- WHERE ns.scope_id = %(scope_id)s AND ns.source_id = v.source_id AND ns.version_tx = v.version_tx
-UNION
-SELECT s.source_id, s.version_tx, s.span_start, s.span_end
-  FROM planner.span s
- WHERE s.scope_id = %(scope_id)s AND s.source_id = v.source_id AND s.version_tx = v.version_tx
-   AND NOT EXISTS (SELECT 1
-                     FROM planner.span o
-                     JOIN planner.node_span c
-                       ON c.scope_id = %(scope_id)s AND c.source_id = o.source_id
-                      AND c.version_tx = o.version_tx AND c.span_start = o.span_start AND c.span_end = o.span_end
-                    WHERE o.scope_id = %(scope_id)s AND o.source_id = s.source_id AND o.text_hash = s.text_hash)
+-- A phrase may cross from one span into the next, so whole texts are searched; they are streamed. A span of the
+-- ledger counts unless its text is a node's in another version only, by which it is named then.
+WITH holding AS MATERIALIZED (
+    SELECT v.source_id, v.version_tx
+      FROM planner.source_version v
+     WHERE v.scope_id = %(scope_id)s AND v.body IS NOT NULL
+       AND (%(needle)s::bytea IS NULL OR position(%(needle)s::bytea IN v.body) > 0)
+), marked AS MATERIALIZED (
+    SELECT s.source_id, s.version_tx, s.span_start, s.span_end, s.text_hash,
+           EXISTS (SELECT 1 FROM planner.node_span c
+                    WHERE c.scope_id = %(scope_id)s AND c.source_id = s.source_id
+                      AND c.version_tx = s.version_tx AND c.span_start = s.span_start
+                      AND c.span_end = s.span_end) AS carried
+      FROM planner.span s
+     WHERE s.scope_id = %(scope_id)s AND s.source_id IN (SELECT h.source_id FROM holding h)
+), own AS (
+    SELECT m.source_id, m.version_tx, m.span_start, m.span_end
+      FROM (SELECT marked.*,
+                   bool_or(marked.carried) OVER (PARTITION BY marked.source_id, marked.text_hash) AS text_carried
+              FROM marked) m
+     WHERE m.carried OR NOT m.text_carried
+     UNION
+    SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
+      FROM planner.node_span ns
+     WHERE ns.scope_id = %(scope_id)s AND ns.source_id IN (SELECT h.source_id FROM holding h)
+), spans AS MATERIALIZED (
+    SELECT o.source_id, o.version_tx,
+           array_agg(o.span_start ORDER BY o.span_start, o.span_end) AS starts,
+           array_agg(o.span_end ORDER BY o.span_start, o.span_end) AS ends
+      FROM own o
+      JOIN holding h ON h.source_id = o.source_id AND h.version_tx = o.version_tx
+     GROUP BY o.source_id, o.version_tx
+)
+SELECT v.source_id, v.version_tx, v.body, s.starts, s.ends
+  FROM spans s
+  JOIN planner.source_version v
+    ON v.scope_id = %(scope_id)s AND v.source_id = s.source_id AND v.version_tx = s.version_tx
 
 -- name: explain_carriers
 -- The nodes that have these spans among their provenance, in every version of theirs, or (position 0) all

@@ -7,7 +7,7 @@ import json
 from rich.table import Table
 
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, load_settings
-from planner.surfaces.cli.output import console, emit_json, visible
+from planner.surfaces.cli.output import emit_json, emit_table, visible
 
 
 def config(
@@ -43,7 +43,7 @@ def config(
             else [_written(value)]
         )
         table.add_row(key, visible("\n".join(lines), keep="\n"), visible(loaded.origins[key]))
-    console.print(table)
+    emit_table(table)
 
 
 def _written(value: object) -> str:

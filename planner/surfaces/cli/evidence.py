@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planner.surfaces.cli.output import bar, console, excerpt, visible
+from planner.surfaces.cli.output import bar, console, emit_table, excerpt, visible
 from planner.types import EvidencePlan, Outcome, PlannedSpan
 
 EXCERPT_CHARS = 240
@@ -47,7 +47,7 @@ def show_budget(plan: EvidencePlan) -> None:
     for source, tokens in sorted(taken.items(), key=lambda item: (-item[1], item[0])):
         table.add_row(visible(source), bar(tokens / whole, mark=budget.cap / whole), str(tokens))
     if taken:
-        console.print(table)
+        emit_table(table)
 
 
 def show_evidence(plan: EvidencePlan, limit: int | None = None) -> None:
@@ -56,7 +56,7 @@ def show_evidence(plan: EvidencePlan, limit: int | None = None) -> None:
         candidate, weight = span.verdict.candidate, span.verdict.weight
         cached = ", cache" if candidate.source_class == "cache" else ""
         head = f"{number:>3}  {visible(str(candidate.ref))}"
-        about = f"{candidate.kind}{cached}, weight {weight:.4f}, {candidate.tokens} tokens"
+        about = f"{candidate.kind}{cached}, weight {weight:.4f}, {candidate.tokens} token{'s' * (candidate.tokens != 1)}"
         console.print(Text.assemble((head, "bold"), f"  {about}"), soft_wrap=True)
         text = "(erased)" if span.text is None else excerpt(span.text, EXCERPT_CHARS)
         console.print(Padding(Text(text), (0, 0, 0, 5), expand=False))
@@ -89,12 +89,12 @@ def show_timings(plan: EvidencePlan) -> None:
 
 def show_walk(plan: EvidencePlan, rejected: int) -> None:
     """Print the selected spans, the cut line, and the first of the rejected in the order of packing."""
-    console.print(_walk_table(plan.spans, "selected"))
+    emit_table(_walk_table(plan.spans, "selected"))
     left_over = sorted(plan.rejected, key=lambda span: _walk_order(span, plan.plan_model))
     cut = f"{plan.used} of {plan.budget.budget} tokens used"
     console.rule(f"cut: {cut}" if left_over else cut, style="")
     if left_over and rejected:
-        console.print(_walk_table(left_over[:rejected], "outcome"))
+        emit_table(_walk_table(left_over[:rejected], "outcome"))
     if len(left_over) > rejected:
         console.print(f"{len(left_over) - rejected} more rejected (--rejected N shows more)")
 

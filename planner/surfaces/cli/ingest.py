@@ -24,7 +24,7 @@ from planner.surfaces.cli.options import (
     pairs,
     plain,
 )
-from planner.surfaces.cli.output import console, emit_json, messages, visible
+from planner.surfaces.cli.output import console, emit_json, emit_table, messages, visible
 from planner.types import TRUST_ORDER, IngestReport
 
 
@@ -92,7 +92,7 @@ def show(report: IngestReport) -> None:
         table.add_column("spans", justify="right")
         for source in report.sources:
             table.add_row(visible(source.source_id), source.status, str(source.version_tx), str(source.spans))
-        console.print(table)
+        emit_table(table)
     for failure in report.failures:
         messages.print(f"not ingested: {visible(failure.path)}: {visible(failure.message)}", soft_wrap=True)
     written = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items() if count)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import unicodedata
 from collections.abc import Mapping
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 console = Console(highlight=False, markup=False, emoji=False)
 messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+UNBOUNDED = 100_000
+"""Columns, where nothing bounds a line."""
 
 UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """General categories of what is no sign: control, surrogate, line and paragraph separator."""
@@ -23,6 +28,14 @@ REORDERING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", 
 def emit_json(value: object) -> None:
     """Write one JSON document and a newline to stdout, in UTF-8 whatever the locale."""
     typer.echo(encoded(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+
+
+def emit_table(table: Table) -> None:
+    """Print a table; where no terminal bounds it, a row is one line, for programs to read."""
+    if console.is_terminal or "COLUMNS" in os.environ:
+        console.print(table)
+    else:
+        Console(file=console.file, width=UNBOUNDED, highlight=False, markup=False, emoji=False).print(table)
 
 
 def encoded(document: str) -> bytes:

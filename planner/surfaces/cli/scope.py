@@ -8,7 +8,7 @@ from rich.table import Table
 from planner.surfaces.cli.app import SETTINGS
 from planner.surfaces.cli.database import opened
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope
-from planner.surfaces.cli.output import console, emit_json, visible
+from planner.surfaces.cli.output import console, emit_json, emit_table, visible
 
 app = typer.Typer(
     help="""
@@ -43,7 +43,10 @@ def list_scopes(
         model = f"{scope.model} {scope.model_revision} ({scope.dimensions})" if scope.model else "none"
         figures = (str(scope.sources), str(scope.live_nodes), str(scope.last_tx))
         table.add_row(scope.name, *figures, visible(model))
-    console.print(table if found else "no scope yet; `planner ingest SCOPE PATH` makes one")
+    if found:
+        emit_table(table)
+    else:
+        console.print("no scope yet; `planner ingest SCOPE PATH` makes one", soft_wrap=True)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from planner.pipeline.browse import MAX_PAGE, SourceDetail
 from planner.surfaces.cli.app import SETTINGS
 from planner.surfaces.cli.database import opened
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope, plain
-from planner.surfaces.cli.output import console, emit_json, visible
+from planner.surfaces.cli.output import console, emit_json, emit_table, visible
 
 app = typer.Typer(
     help="""
@@ -57,7 +57,7 @@ def list_sources(
         figures = (str(source.version_tx), str(source.spans), str(source.byte_length))
         title = "(erased)" if source.erased else visible(source.title or "")
         table.add_row(visible(source.source_id), *figures, source.trust, title)
-    console.print(table)
+    emit_table(table)
     if page.next_after is not None:
         console.print(f"more: --after '{visible(page.next_after)}'", soft_wrap=True)
 
@@ -90,8 +90,8 @@ def show(
         if name != "spans" and value is not None:
             written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             about.add_row(name.replace("_", " "), visible(written))
-    console.print(about)
-    console.print(_spans(found))
+    emit_table(about)
+    emit_table(_spans(found))
 
 
 def _spans(source: SourceDetail) -> Table:
