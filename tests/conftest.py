@@ -55,6 +55,13 @@ def module_database_url(server_url: str, template_url: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def shared_database_url(server_url: str, template_url: str) -> Iterator[str]:
+    """Give one migrated database for all tests that keep to a scope of their own."""
+    with _database(server_url, template=make_url(template_url).database) as url:
+        yield url
+
+
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """Give a fresh database without a schema."""

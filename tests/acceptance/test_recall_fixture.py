@@ -29,5 +29,5 @@ def test_labelled_phrases_are_selected_within_the_budget(
         plan_model=plan_model,
     )
     evidence = "\n".join(span.text or "" for span in plan.spans)
-    assert [phrase for phrase in question.must_include if phrase not in evidence] == []
+    assert [phrase for phrase in question.must_include if phrase.text not in evidence] == []
     assert plan.used <= plan.budget.budget <= question.budget_tokens

@@ -56,7 +56,8 @@ def show_evidence(plan: EvidencePlan, limit: int | None = None) -> None:
         candidate, weight = span.verdict.candidate, span.verdict.weight
         cached = ", cache" if candidate.source_class == "cache" else ""
         head = f"{number:>3}  {visible(str(candidate.ref))}"
-        about = f"{candidate.kind}{cached}, weight {weight:.4f}, {candidate.tokens} token{'s' * (candidate.tokens != 1)}"
+        tokens = f"{candidate.tokens} token{'s' if candidate.tokens != 1 else ''}"
+        about = f"{candidate.kind}{cached}, weight {weight:.4f}, {tokens}"
         console.print(Text.assemble((head, "bold"), f"  {about}"), soft_wrap=True)
         text = "(erased)" if span.text is None else excerpt(span.text, EXCERPT_CHARS)
         console.print(Padding(Text(text), (0, 0, 0, 5), expand=False))

@@ -7,10 +7,13 @@ import math
 import os
 import unicodedata
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 console = Console(highlight=False, markup=False, emoji=False)
 messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
