@@ -27,7 +27,6 @@ from planner.request import SCOPE_PATTERN, PlanRequest
 from planner.settings import Settings, load
 from planner.store.connect import Pool, Store
 from planner.store.read import slice_text, span_row
-from planner.store.upgrade import check, migrate
 from planner.trace.replay import Replay
 from planner.trace.why import Why
 from planner.types import (
@@ -87,6 +86,7 @@ class Planner:
         Takes `parts` as `connect` does. Raises EmbeddedUnavailable, EmbeddedServerError.
         """
         from planner.embedded import EmbeddedServer  # noqa: PLC0415  # Unix only, and an extra
+        from planner.store.upgrade import check, migrate  # noqa: PLC0415  # alembic, for this alone
 
         chosen = settings or load().settings
         folder = data_dir or chosen.data_dir

@@ -24,7 +24,7 @@ from planner.store.queries import compose, query
 from planner.trace.explain import ranks
 from planner.trace.findings import Findings
 from planner.trace.phrase import caseless_ranges, exact_ranges
-from planner.trace.why import Carrier, Missed, Target
+from planner.trace.why import Carrier, Missed, Ranked, Target
 from planner.types import OPEN_TX, SpanRef
 
 BATCH = 2_048
@@ -117,7 +117,7 @@ class Inquiry:
         ranked = self._ranks(node_ids) if self.found.is_semantic else {}
         return Missed(ranked, self._paths(node_ids) if self.found.request.hops else {})
 
-    def _ranks(self, node_ids: frozenset[str]) -> Any:
+    def _ranks(self, node_ids: frozenset[str]) -> dict[str, Ranked]:
         model = self.frame.state.model
         if model is None:
             return {}
@@ -165,7 +165,7 @@ class Inquiry:
         for source_id, tx, body, starts, ends in self._stream(query("explain_texts"), params):
             yield source_id, tx, body, list(zip(starts, ends, strict=True))
 
-    def _stream(self, statement: sql.Composable, params: Any) -> Iterator[TupleRow]:
+    def _stream(self, statement: sql.SQL | sql.Composed, params: Any) -> Iterator[TupleRow]:
         return self.conn.cursor(binary=True).stream(statement, params)
 
     def _params(self, name: str) -> dict[str, Any]:

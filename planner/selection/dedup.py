@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.selection.weigh import Columns, Integers
+from planner.selection.weigh import Booleans, Columns, Integers
 
 
 def find_duplicates(pool: Columns, rank_order: Integers, threshold: float) -> Integers:
@@ -13,11 +13,16 @@ def find_duplicates(pool: Columns, rank_order: Integers, threshold: float) -> In
     Walks the pool in rank order. A candidate is a duplicate of the first kept one, by rank, of the same
     source version with `|a ∩ b| / min(len a, len b) > threshold`, or `== 1.0`.
 
-    Only spans that overlap another are walked, and each looks only at the kept ones in its window, the
-    stretch of key order outside which nothing overlaps it: O(n log n + overlaps).
+    The threshold is above 0.5. Only spans that share more than half with another are walked, and each
+    looks only at the kept ones in its window, the stretch of key order outside which nothing overlaps it:
+    O(n log n + overlaps).
     """
     low, high = _windows(pool)
-    walked = rank_order[(high - low > 1)[rank_order]]
+    suspects = np.flatnonzero(high - low > 1)
+    suspects = suspects[_share_half(pool.where(suspects))]
+    suspected = np.zeros(len(low), dtype=np.bool_)
+    suspected[suspects] = True
+    walked = rank_order[suspected[rank_order]]
     starts, ends = pool.start.tolist(), pool.end.tolist()
     rank = np.empty_like(rank_order)
     rank[rank_order] = np.arange(len(rank_order))
@@ -53,12 +58,28 @@ def _repeats(start: int, end: int, other_start: int, other_end: int, threshold: 
 def _windows(pool: Columns) -> tuple[Integers, Integers]:
     """Return for each position the range of positions that may overlap it.
 
-    Offsets become their ranks, lifted above those of the versions before, so that one sorted array serves
-    all versions. The first that may overlap is the first by which the running maximum of the ends passes
-    this start; the last is the last that starts before this end.
+    The first that may is the first by which the running maximum of the ends passes this start; the last is
+    the last that starts before this end.
     """
-    offsets, ranks = np.unique(np.concatenate((pool.start, pool.end)), return_inverse=True)
-    lift = pool.version * len(offsets)
-    start, end = ranks[: len(lift)] + lift, ranks[len(lift) :] + lift
+    start, end = _lifted(pool.version, pool.start, pool.end)
     reach = np.maximum.accumulate(end)
     return np.searchsorted(reach, start, side="right"), np.searchsorted(start, end, side="left")
+
+
+def _share_half(pool: Columns) -> Booleans:
+    """Tell which spans may share more than half of the shorter one with another.
+
+    What is shared then holds the middle of the shorter span, strictly inside both: so the one holds a middle
+    beside its own, and the middle of the other is held by another.
+    """
+    start, end, middle = _lifted(pool.version, 2 * pool.start, 2 * pool.end, pool.start + pool.end)
+    middles, ends = np.sort(middle), np.sort(end)
+    holds = np.searchsorted(middles, end, side="left") - np.searchsorted(middles, start, side="right")
+    held_by = np.searchsorted(start, middle, side="left") - np.searchsorted(ends, middle, side="right")
+    return (holds > 1) | (held_by > 1)
+
+
+def _lifted(version: Integers, *points: Integers) -> list[Integers]:
+    """Return points as their ranks, lifted above those of the versions before, so that one array serves all."""
+    values, ranks = np.unique(np.concatenate(points), return_inverse=True)
+    return [column + version * len(values) for column in np.split(ranks, len(points))]

@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from planner.errors import BadCandidate
 from planner.hashing import text_hash
 from planner.ports import TokenCounter
+from planner.selection.weigh import LIMIT
 from planner.types import Candidate, SourceClass, SpanRef
 
-Offset = Annotated[int, Field(ge=0, lt=2**63)]
+Offset = Annotated[int, Field(ge=0, lt=LIMIT)]
 
 
 class CandidateLine(BaseModel):

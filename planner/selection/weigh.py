@@ -18,6 +18,9 @@ Booleans = npt.NDArray[np.bool_]
 
 SOURCE_CLASSES = ("truth", "cache")
 
+LIMIT = 2**62
+"""Offsets, transactions and counts are below it, so that the sum of two of them is 64 bits wide."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -35,9 +38,9 @@ class Columns:
     tokens: Integers
     weight: Floats
 
-    def where(self, mask: Booleans) -> Columns:
-        """Return the rows where `mask` holds, in the same order."""
-        return Columns(*(getattr(self, field.name)[mask] for field in fields(self)))
+    def where(self, rows: Booleans | Integers) -> Columns:
+        """Return some rows, by a mask or by ascending positions."""
+        return Columns(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def rank_order(self) -> Integers:
         """Return the positions in rank order: w descending, then the key."""
@@ -94,15 +97,15 @@ def _weights(candidates: Sequence[Candidate], policy: SelectionPolicy) -> Floats
 
 
 def _integers(candidates: Sequence[Candidate], field: str, values: list[int]) -> Integers:
-    """Return a column of integers from 0 to 2^63 - 1; `array` refuses fractions, which NumPy would cut."""
+    """Return a column of integers from 0 below LIMIT; `array` refuses fractions, which NumPy would cut."""
     try:
         column = np.array(array("q", values), dtype=np.int64)
     except (TypeError, OverflowError):
         column = np.array([-1])
-    if column.min(initial=0) < 0:
-        wrong = next(i for i, v in enumerate(values) if not isinstance(v, int) or not 0 <= v < 2**63)
+    if column.min(initial=0) < 0 or column.max(initial=0) >= LIMIT:
+        wrong = next(i for i, v in enumerate(values) if not isinstance(v, int) or not 0 <= v < LIMIT)
         raise BadCandidate(
-            f"{candidates[wrong].ref}: {field} = {values[wrong]!r} is not an integer from 0 to 2^63 - 1"
+            f"{candidates[wrong].ref}: {field} = {values[wrong]!r} is not an integer from 0 to 2^62 - 1"
         )
     return column
 

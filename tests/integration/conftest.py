@@ -1,4 +1,4 @@
-"""Embedded servers of a test's own, made without waiting for initdb each time."""
+"""Embedded servers of a test's own, made without waiting for initdb each time; one planner for graphs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
+from planner import Planner, Settings
 from planner.embedded import EmbeddedServer
+from tests.integration.graph import Connection, circle_embedder, fresh_scope
 
 # Says the server's pid when it is a client, and stays one until its stdin ends.
 _CLIENT = """
@@ -73,3 +76,24 @@ def server_processes(home: Path) -> Callable[[], list[psutil.Process]]:
                 continue
 
     return lambda: list(working())
+
+
+@pytest.fixture(scope="session")
+def planner(shared_database_url: str) -> Iterator[Planner]:
+    """Give a planner whose embedder is the unit circle and in which one source may fill a plan."""
+    whole = Settings(max_frac_per_source=1.0)
+    with Planner.connect(shared_database_url, settings=whole, embedder=circle_embedder()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def conn(shared_database_url: str) -> Iterator[Connection]:
+    """Give a superuser's connection to the same database, to see and to damage what is there."""
+    with psycopg.connect(shared_database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def scope() -> str:
+    """Give a scope of the test's own in the shared database."""
+    return fresh_scope()

@@ -1,4 +1,4 @@
-"""`why` names the stage at which each thing really fell: every stage is provoked by a plan on a real database."""
+"""`why` names the stage at which each thing really fell: every stage is provoked by a real plan."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_a_person_reads_spans_shares_by_source_and_what_was_rejected(run: Run) -
         (line(start=-1), "start"),
         (line(start=0.0), "start"),
         (line(start=True), "start"),
-        (line(end=2**63), "end"),
+        (line(end=2**62), "end"),
         (line(version_tx="1"), "version_tx"),
         (line(score=float("nan")), "score"),
         (line(score=float("inf")), "score"),
