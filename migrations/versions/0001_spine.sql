@@ -76,6 +76,8 @@ CREATE TABLE planner.source_version (
 -- EXTERNAL: stored out of line and uncompressed, so that a slice reads only its own chunks.
 ALTER TABLE planner.source_version ALTER COLUMN body SET STORAGE EXTERNAL;
 
+-- Ordinals follow the order of the key, so the key finds neighbours too; a second index with the same first
+-- columns would compete with it, and was chosen for look-ups by range.
 CREATE TABLE planner.span (
     scope_id        uuid    NOT NULL,
     source_id       text    COLLATE "C" NOT NULL,
@@ -90,7 +92,6 @@ CREATE TABLE planner.span (
     non_ascii_chars bigint  NOT NULL,
     text_hash       bytea   NOT NULL,
     CONSTRAINT span_pkey PRIMARY KEY (scope_id, source_id, version_tx, span_start, span_end),
-    CONSTRAINT span_ordinal_key UNIQUE (scope_id, source_id, version_tx, ordinal),
     CONSTRAINT span_range_check CHECK (span_start >= 0 AND span_end > span_start),
     CONSTRAINT span_counts_check CHECK (ascii_bytes >= 0 AND non_ascii_chars >= 0 AND ordinal >= 0),
     CONSTRAINT span_hash_check CHECK (length(text_hash) = 32)

@@ -12,13 +12,13 @@ from typing import Any
 from uuid import UUID
 
 from planner.engine import Engine
-from planner.errors import ConflictingInput, EmbedderError, MalformedInput
+from planner.errors import ConflictingInput, MalformedInput
 from planner.hashing import text_hash
 from planner.ingest import embed_text, span_texts
 from planner.ingest import scope_id as id_of_scope
 from planner.ports import Embedder
 from planner.recall.frame import Model
-from planner.recall.question import check_model
+from planner.recall.question import check_model, unit_vectors
 from planner.recall.score import normalise
 from planner.store.changes import Changes, Current, changes
 from planner.store.connect import Connection, run
@@ -65,6 +65,10 @@ class _Space:
     embedder: Embedder | None
 
 
+_NO_SPACE = _Space("", "", 0, None)
+"""That of a batch with nothing to embed, such as edges alone: it asks for no embedder."""
+
+
 class _StartOver(Exception):
     """Another writer came first, and what it wrote asks for vectors that were not made."""
 
@@ -91,14 +95,16 @@ def _attempt(engine: Engine, scope: str, batch: Batch, action: str) -> Ingested:
     found = changes(batch, current)
     if not found:
         return _unchanged(batch, current)
-    space = _space(engine, batch, model)
+    space = _space(engine, batch, found, model)
     vectors = _embed(engine, scope_id, batch, found, model, space)
     with engine.store.scoped(scope_id, "writer") as conn:
         tx = next_tx(conn, scope_id, scope, engine.clock())
         if tx != current.last_tx + 1:
             current = read_current(conn, scope_id, batch, last_tx=tx - 1)
             found = changes(batch, current)
-            if not found or not _is_covered(found, vectors) or _model_of(conn, scope_id) != model:
+            vectors = _given(batch, found) if batch.embeddings else vectors
+            is_covered = bool(batch.embeddings) or _is_covered(found, vectors)
+            if not found or not is_covered or _model_of(conn, scope_id) != model:
                 raise _StartOver
         check_edge_ends(conn, scope_id, batch)
         entry = Entry(engine.actor, action, engine.clock(), _detail(found, current))
@@ -118,9 +124,11 @@ def _model_of(conn: Connection, scope_id: UUID) -> Model | None:
     return Model(*row) if row else None
 
 
-def _space(engine: Engine, batch: Batch, model: Model | None) -> _Space:
+def _space(engine: Engine, batch: Batch, found: Changes, model: Model | None) -> _Space:
     """Return the space of the batch's vectors. Raises where it is not the scope's."""
     if not batch.embeddings:
+        if not any(node.spans for node in found.opened):
+            return _NO_SPACE
         embedder = engine.embedder()
         if model is not None:
             check_model(embedder, model)
@@ -170,16 +178,7 @@ def _embed(
 
 def _unit_rows(embedder: Embedder, hashes: list[bytes], texts: list[str]) -> dict[bytes, tuple[float, ...]]:
     """Embed texts and normalise at the store's door; a text whose vector is zero gets no row."""
-    made = embedder.embed(texts)
-    if made.shape != (len(texts), embedder.dimensions):
-        raise EmbedderError(
-            f"{embedder.name} returned an array of shape {made.shape} for {len(texts)} texts; "
-            f"it must be ({len(texts)}, {embedder.dimensions})"
-        )
-    try:
-        unit, zero = normalise(made)
-    except ValueError as error:
-        raise EmbedderError(f"{embedder.name}: {error}") from None
+    unit, zero = unit_vectors(embedder, texts)
     return {h: tuple(row) for h, row, is_zero in zip(hashes, unit.tolist(), zero, strict=True) if not is_zero}
 
 

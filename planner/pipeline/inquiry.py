@@ -19,6 +19,7 @@ from planner.recall.expansion import edges
 from planner.recall.frame import Frame, read_state
 from planner.recall.score import similarities
 from planner.recall.semantic import restriction, vectors_of
+from planner.request import PlanRequest
 from planner.store.connect import Connection, run
 from planner.store.queries import compose, query
 from planner.trace.explain import ranks
@@ -54,8 +55,9 @@ class Inquiry:
     @cached_property
     def frame(self) -> Frame:
         """The plan's recall as it was asked: its filters, its question, the scope's model at its as_of."""
-        state = read_state(self.conn, self.found.request.scope, self.scope_id, self.found.record.as_of)
-        return Frame(state, self.found.request, self.engine.settings, self.found.queries)
+        request = PlanRequest.parse(self.found.request)
+        state = read_state(self.conn, request.scope, self.scope_id, self.found.record.as_of)
+        return Frame(state, request, self.engine.settings, self.found.queries)
 
     def resolve(self, what: str, limit: int) -> Subject:
         """Return what `what` means: a span, else a node, else a source, else spans that a phrase is in."""
@@ -115,7 +117,7 @@ class Inquiry:
         if not node_ids:
             return Missed()
         ranked = self._ranks(node_ids) if self.found.is_semantic else {}
-        return Missed(ranked, self._paths(node_ids) if self.found.request.hops else {})
+        return Missed(ranked, self._paths(node_ids) if self.found.request["hops"] else {})
 
     def _ranks(self, node_ids: frozenset[str]) -> dict[str, Ranked]:
         model = self.frame.state.model
@@ -138,7 +140,7 @@ class Inquiry:
             "found": list(self.found.first),
             "is_root": [node in roots for node in self.found.first],
             "nodes": sorted(node_ids),
-            "hops": self.found.request.hops,
+            "hops": self.found.request["hops"],
             "fanout": None,
         }
         rows = run(self.conn, compose("explain_reach", edges=edges(self.frame)), params).fetchall()

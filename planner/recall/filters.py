@@ -82,7 +82,8 @@ class Compiler:
 
     def _column(self, column: sql.Composable, condition: Condition) -> sql.Composable:
         value = list(condition.value) if isinstance(condition.value, tuple) else condition.value
-        return sql.SQL(_TEXT_OPS[condition.op]).format(column, self._param(value))
+        ops = {**_TEXT_OPS, **_NUMBER_OPS} if condition.field == "confidence" else _TEXT_OPS
+        return sql.SQL(ops[condition.op]).format(column, self._param(value))
 
     def _attribute(self, path: list[str], condition: Condition) -> sql.Composable:
         at = sql.SQL("(n.attributes #> {})").format(self._param(path))

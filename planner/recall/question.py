@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from planner.errors import EmbedderError, RequestError
+from planner.errors import EmbedderError, PlannerError, RequestError
 from planner.ports import Embedder, Vectors
 from planner.recall.frame import Model
 from planner.recall.score import normalise
 from planner.request import PlanRequest
+
+Zeros = npt.NDArray[np.bool_]
 
 
 def question_vectors(request: PlanRequest, embedder: Callable[[], Embedder], model: Model | None) -> Vectors:
@@ -28,8 +31,32 @@ def question_vectors(request: PlanRequest, embedder: Callable[[], Embedder], mod
         return np.zeros((0, model.dimensions), dtype=np.float32)
     chosen = embedder()
     check_model(chosen, model)
-    unit, zero = normalise(chosen.embed(texts))
+    unit, zero = unit_vectors(chosen, texts)
     return unit[~zero]
+
+
+def unit_vectors(embedder: Embedder, texts: Sequence[str]) -> tuple[Vectors, Zeros]:
+    """Embed texts and normalise: unit rows of shape (n, d), and which of them were zero.
+
+    An embedder may be anybody's code: whatever it raises, and whatever else it returns than finite vectors of
+    the shape that it promised, is an EmbedderError.
+    """
+    try:
+        made = np.asarray(embedder.embed(texts), dtype=np.float64)
+    except PlannerError:
+        raise
+    except Exception as error:
+        raise EmbedderError(f"embedder {embedder.name!r} failed: {type(error).__name__}: {error}") from error
+    expected = (len(texts), embedder.dimensions)
+    if made.shape != expected:
+        raise EmbedderError(
+            f"embedder {embedder.name!r} returned an array of shape {made.shape} for {len(texts)} texts; "
+            f"it must be {expected}"
+        )
+    try:
+        return normalise(made)
+    except ValueError as error:
+        raise EmbedderError(f"embedder {embedder.name!r}: {error}") from None
 
 
 def check_model(embedder: Embedder, model: Model) -> None:

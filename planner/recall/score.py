@@ -17,6 +17,12 @@ Floats = npt.NDArray[np.float64]
 GRID = 2.0**20
 """Components are rounded to multiples of 2**-20."""
 
+MATCHED = 1.0
+"""S(n) of a node that satisfies `match`, and of a seed without a score of its own."""
+
+NO_DECAY = 1.0
+"""The decay of a node that was found directly."""
+
 
 def normalise(vectors: npt.ArrayLike) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Return unit-length float32 rows of shape (n, d), and which rows were zero (left as zeros).

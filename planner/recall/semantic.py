@@ -15,11 +15,10 @@ from psycopg import sql
 
 from planner.recall import structured
 from planner.recall.frame import MAX_HALFVEC_INDEX, MAX_VECTOR_INDEX, Frame, Vectors
-from planner.recall.score import Floats, fuse, rounding_slack, similarities, top_k
+from planner.recall.score import NO_DECAY, Floats, fuse, rounding_slack, similarities, top_k
 from planner.store.connect import Connection, run
 from planner.store.queries import compose
 
-NO_DECAY = 1.0
 MAX_ANN_FETCH = 1_000
 
 
@@ -133,4 +132,5 @@ def _settled(frame: Frame, rows: Sequence[tuple[Any, ...]], sims: Floats, asked:
     kth = float(np.sort(sims)[-k]) if len(sims) >= k else -1.0
     model = frame.state.model
     slack = rounding_slack(model.dimensions if model else 0)
-    return all(1.0 - distance + slack < kth for distance in unfinished)
+    # Similarity is cut at 0: what lies behind the question ties with everything else that does.
+    return all(max(0.0, 1.0 - distance + slack) < kth for distance in unfinished)

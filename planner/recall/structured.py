@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from planner.recall.frame import Frame
+from planner.recall.score import MATCHED
 from planner.store.queries import compose
-
-SCORE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def read(frame: Frame, rows: Iterable[tuple[str, str]]) -> Structured:
             matched.append(node_id)
         else:
             found.add(node_id)
-    scores = dict.fromkeys(sorted(matched)[:limit], SCORE)
+    scores = dict.fromkeys(sorted(matched)[:limit], MATCHED)
     for seed in frame.request.seeds:
         if seed.node_id in found:
             scores[seed.node_id] = max(seed.score, scores.get(seed.node_id, 0.0))

@@ -80,6 +80,6 @@ def _share_half(pool: Columns) -> Booleans:
 
 
 def _lifted(version: Integers, *points: Integers) -> list[Integers]:
-    """Return points as their ranks, lifted above those of the versions before, so that one array serves all."""
+    """Return points as ranks, lifted above those of the versions before: one array serves all versions."""
     values, ranks = np.unique(np.concatenate(points), return_inverse=True)
     return [column + version * len(values) for column in np.split(ranks, len(points))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, LiteralString, cast
 from uuid import UUID
 
@@ -29,6 +29,7 @@ Pool = ConnectionPool[Connection]
 Role = Literal["reader", "writer"]
 
 POOL_WAIT_SECONDS = 30.0
+_SNAPSHOT = b"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ class Store:
         if scope_id is not None:
             local["planner.scope_id"] = str(scope_id)
         with self._connection() as conn, conn.transaction():
-            conn.execute(_opening(snapshot, local))
+            opening = _SNAPSHOT if snapshot else b""
+            conn.execute(opening + _assignments(tuple(local.items())))
             yield conn
 
     @contextmanager
@@ -173,7 +175,7 @@ def run(
 def set_local(conn: Connection, values: Mapping[str, str | int]) -> None:
     """Set values for the rest of the transaction; names are ours, never a caller's."""
     if values:
-        conn.execute(_assignments(values))
+        conn.execute(_assignments(tuple(values.items())))
 
 
 def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
@@ -197,21 +199,18 @@ def translated(error: psycopg.Error) -> errors.PlannerError:
     return errors.StoreError(f"the database refused a statement: {said}", sqlstate=error.sqlstate)
 
 
-def _opening(snapshot: bool, local: Mapping[str, str | int]) -> sql.Composed:
-    isolation = (
-        sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ") if snapshot else sql.SQL("")
-    )
-    return isolation + _assignments(local)
+@lru_cache(maxsize=1_024)
+def _assignments(values: tuple[tuple[str, str | int], ...]) -> bytes:
+    """Return `SET LOCAL` statements with client-quoted literals; the dots of a name separate identifiers.
 
-
-def _assignments(values: Mapping[str, str | int]) -> sql.Composed:
-    """Return `SET LOCAL` statements with client-quoted literals; the dots of a name separate identifiers."""
+    Kept, since the values of a scope are the same for each of its transactions.
+    """
     parts = []
-    for name, value in values.items():
+    for name, value in values:
         schemas = [sql.Identifier(part.strip()) for part in str(value).split(",")]
         quoted = sql.SQL(", ").join(schemas) if name == "search_path" else sql.Literal(value)
         parts.append(sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), quoted))
-    return sql.SQL("; ").join(parts)
+    return sql.SQL("; ").join(parts).as_bytes(None)
 
 
 def _check_revision(conn: Connection) -> None:

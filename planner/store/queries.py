@@ -47,6 +47,7 @@ def _split(path: Path) -> list[tuple[str, str]]:
     for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
         if not text.lstrip("\n").startswith("-- "):
             raise ValueError(f"{path.name}: query {name!r} has no description")
-        lines = [line for line in text.strip().splitlines() if not line.lstrip().startswith("--")]
+        # Without its indentation every statement is below the length up to which psycopg keeps conversions.
+        lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("--")]
         out.append((name, "\n".join(lines).strip().removesuffix(";")))
     return out

@@ -147,7 +147,6 @@ span = sa.Table(
     column("non_ascii_chars", sa.BigInteger),
     column("text_hash", BYTEA),
     key("span_pkey", "scope_id", "source_id", "version_tx", "span_start", "span_end"),
-    sa.UniqueConstraint("scope_id", "source_id", "version_tx", "ordinal", name="span_ordinal_key"),
     check("span_range_check", "span_start >= 0 AND span_end > span_start"),
     check("span_counts_check", "ascii_bytes >= 0 AND non_ascii_chars >= 0 AND ordinal >= 0"),
     check("span_hash_check", "length(text_hash) = 32"),

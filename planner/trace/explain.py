@@ -57,7 +57,7 @@ def _in_trace(ref: SpanRef, found: Findings) -> Fate | None:
     if ref not in found.cuts:
         return None
     limit, score = found.cuts[ref]
-    return Fate(Stage(f"cut_{limit}"), None, {"score": score, limit: found.record.request[limit]})
+    return Fate(Stage(f"cut_{limit}"), None, {"score": score, limit: found.request[limit]})
 
 
 def _figures(verdict: Verdict, found: Findings) -> Facts:
@@ -82,7 +82,7 @@ def _figures(verdict: Verdict, found: Findings) -> Facts:
 
 
 def _carried(carrier: Carrier, target: Target, found: Findings, beyond: Missed) -> Fate:
-    as_of, request = found.record.as_of, found.record.request
+    as_of, request = found.record.as_of, found.request
     node = found.nodes.get(carrier.node_id) if _is_current(carrier, as_of) else None
     if node is not None:
         return _found(node, target, found)
@@ -115,7 +115,7 @@ def _found(node: FoundNode, target: Target, found: Findings) -> Fate:
             plan=str(found.record.ref),
         )
     facts = {"score": node.score, "position": node.position, "nodes": len(found.ranked)}
-    return Fate(Stage.CUT_MAX_NODES, node.node_id, {**facts, "max_nodes": found.record.request["max_nodes"]})
+    return Fate(Stage.CUT_MAX_NODES, node.node_id, {**facts, "max_nodes": found.request["max_nodes"]})
 
 
 def _absence(carrier: Carrier, target: Target, as_of: int) -> Facts:
@@ -132,7 +132,7 @@ def _absence(carrier: Carrier, target: Target, as_of: int) -> Facts:
 
 def _unreached(node_id: str, found: Findings, beyond: Missed) -> Facts:
     """Say why expansion did not reach a node, and by which path it would have where there is one."""
-    request = found.record.request
+    request = found.request
     limits: Facts = {name: request[name] for name in ("hops", "roots", "fanout", "direction")}
     if request["hops"] == 0:
         return {"reason": "off", **limits}

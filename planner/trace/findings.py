@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from planner.ports import Vectors
-from planner.recall.score import fuse
-from planner.recall.semantic import NO_DECAY
-from planner.recall.structured import SCORE
-from planner.request import PlanRequest
+from planner.recall.score import MATCHED, NO_DECAY, fuse
 from planner.trace.record import Record
 from planner.types import SpanRef, Verdict
 
@@ -46,10 +43,10 @@ class Findings:
         )
         return cls(record, tuple(nodes))
 
-    @cached_property
-    def request(self) -> PlanRequest:
-        """The effective request."""
-        return PlanRequest.parse(self.record.request)
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """The effective request, as JSON data."""
+        return self.record.request
 
     @cached_property
     def nodes(self) -> Mapping[str, FoundNode]:
@@ -98,7 +95,7 @@ class Findings:
     @property
     def roots(self) -> tuple[str, ...]:
         """The nodes that expansion started from."""
-        return self.first[: self.request.roots]
+        return self.first[: self.request["roots"]]
 
     def _first_score(self, node: FoundNode) -> float:
         """Return the larger score of the two first legs.
@@ -110,13 +107,13 @@ class Findings:
             scores.append(fuse(node.similarity, NO_DECAY, self.record.config["alpha"]))
         if "structured" in node.legs:
             own = self._seeds.get(node.node_id)
-            matched = own is None or (self.request.match is not None and node.score >= SCORE)
-            scores.append(SCORE if matched or own is None else own)
+            matched = own is None or (self.request["match"] is not None and node.score >= MATCHED)
+            scores.append(MATCHED if matched or own is None else own)
         return max(scores)
 
     @cached_property
     def _seeds(self) -> Mapping[str, float]:
         best: dict[str, float] = {}
-        for seed in self.request.seeds:
-            best[seed.node_id] = max(seed.score, best.get(seed.node_id, 0.0))
+        for seed in self.request["seeds"]:
+            best[seed["node_id"]] = max(seed["score"], best.get(seed["node_id"], 0.0))
         return best

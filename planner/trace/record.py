@@ -166,7 +166,8 @@ def policy_from(config: Mapping[str, Any], plan_model: Literal["v1", "v2"]) -> S
 
 
 def _candidate_columns(verdicts: Sequence[Verdict]) -> dict[str, list[Any]]:
-    rank_of = {v.candidate.ref: rank for rank, v in enumerate(verdicts)}
+    originals = {v.duplicate_of for v in verdicts}
+    rank_of = {ref: rank for rank, v in enumerate(verdicts) if (ref := v.candidate.ref) in originals}
     pool = [v.candidate for v in verdicts]
     weights = [v.weight for v in verdicts]
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from planner.errors import RequestError
@@ -30,8 +30,7 @@ STRUCTURE = frozenset({"part_of", "next", "links_to"})
 _REF = re.compile(r"(?P<source>.+)@(?P<tx>\d{1,19}):(?P<start>\d{1,19})-(?P<end>\d{1,19})", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SpanRef:
+class SpanRef(NamedTuple):
     """One span of one source version, written `source@tx:start-end`; ordered as `source_id`, `tx`, range."""
 
     source_id: str

@@ -63,27 +63,27 @@ SELECT leg, node_id, NULL, NULL, NULL FROM ({structured}) structured
 -- in play to its provenance and the span ledger.
 --
 -- Each arm of the recursion reads a node's edges in the order of its index and stops after `fanout`; a node
--- that `{restriction}` excludes is neither returned nor walked through. Of the paths that reach a node at
--- one hop only the best goes on: a worse one could not end better, since every hop multiplies by the same.
+-- that `{restriction}` excludes is neither returned nor walked through. Every path goes on, not only the best
+-- one to each node: a worse path may end where the better one would return to itself.
 -- Vectors come only for nodes whose similarity is not known yet.
+--
+-- LIMIT 1 and OFFSET 0 change no result: each key has one row. They keep every join a look-up by its whole key,
+-- where a join that PostgreSQL may reorder has been seen to read all nodes of the scope for each of them.
 WITH RECURSIVE walk (node_id, hops, decay, path) AS (
     SELECT r.node_id COLLATE "C", 0, 1.0::double precision, ARRAY[r.node_id COLLATE "C"]
       FROM unnest(%(roots)s::text[]) AS r (node_id)
     UNION ALL
-    SELECT step.node_id, step.hops, step.decay, step.path
-      FROM (SELECT DISTINCT ON (near.node_id)
-                   near.node_id, w.hops + 1 AS hops,
-                   w.decay * (near.confidence * %(hop_decay)s::double precision) AS decay,
-                   w.path || near.node_id AS path
-              FROM walk w
-             CROSS JOIN LATERAL (
-                   SELECT either.node_id, either.confidence
-                     FROM ({edges}) AS either
-                    ORDER BY either.confidence DESC, either.predicate, either.node_id
-                    LIMIT %(fanout)s
-                  ) near
-             WHERE w.hops < %(hops)s
-             ORDER BY near.node_id, decay DESC, path) step
+    SELECT near.node_id, w.hops + 1,
+           w.decay * (near.confidence * %(hop_decay)s::double precision),
+           w.path || near.node_id
+      FROM walk w
+     CROSS JOIN LATERAL (
+           SELECT either.node_id, either.confidence
+             FROM ({edges}) AS either
+            ORDER BY either.confidence DESC, either.predicate, either.node_id
+            LIMIT %(fanout)s
+          ) near
+     WHERE w.hops < %(hops)s
 ), reached AS MATERIALIZED (
     SELECT DISTINCT ON (w.node_id) w.node_id, w.hops, w.decay, w.path
       FROM walk w
@@ -99,35 +99,65 @@ WITH RECURSIVE walk (node_id, hops, decay, path) AS (
 SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
        ns.source_id, ns.version_tx, ns.span_start, ns.span_end,
        s.kind, src.class, s.ascii_bytes, s.non_ascii_chars, s.text_hash,
-       v.byte_length, v.erased_tx IS NOT NULL
+       v.byte_length, v.erased
   FROM play p
-  JOIN planner.node n
-    ON n.scope_id = %(scope_id)s AND n.node_id = p.node_id
-   AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
-  LEFT JOIN planner.embedding e
-    ON e.scope_id = %(scope_id)s AND e.model_id = %(model_id)s AND e.node_id = p.node_id
-   AND e.tx_from <= %(as_of)s AND e.tx_to > %(as_of)s
-   AND p.hops IS NOT NULL AND p.node_id <> ALL (%(similar)s::text[])
-  LEFT JOIN planner.node_span ns
-    ON ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
-  LEFT JOIN planner.source src
-    ON src.scope_id = %(scope_id)s AND src.source_id = ns.source_id
-  LEFT JOIN planner.source_version v
-    ON v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
-  LEFT JOIN planner.span s
-    ON s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
-   AND s.span_start = ns.span_start AND s.span_end = ns.span_end
+ CROSS JOIN LATERAL (
+       SELECT n.node_id, n.tx_from
+         FROM planner.node n
+        WHERE n.scope_id = %(scope_id)s AND n.node_id = p.node_id
+          AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+        LIMIT 1
+      ) n
+  LEFT JOIN LATERAL (
+       SELECT e.vec
+         FROM planner.embedding e
+        WHERE e.scope_id = %(scope_id)s AND e.model_id = %(model_id)s AND e.node_id = p.node_id
+          AND e.tx_from <= %(as_of)s AND e.tx_to > %(as_of)s
+          AND p.hops IS NOT NULL AND p.node_id <> ALL (%(similar)s::text[])
+        LIMIT 1
+      ) e ON true
+  LEFT JOIN LATERAL (
+       SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
+         FROM planner.node_span ns
+        WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
+       OFFSET 0
+      ) ns ON true
+  LEFT JOIN LATERAL (
+       SELECT src.class
+         FROM planner.source src
+        WHERE src.scope_id = %(scope_id)s AND src.source_id = ns.source_id
+        LIMIT 1
+      ) src ON true
+  LEFT JOIN LATERAL (
+       SELECT v.byte_length, v.erased_tx IS NOT NULL AS erased
+         FROM planner.source_version v
+        WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
+        LIMIT 1
+      ) v ON true
+  LEFT JOIN LATERAL (
+       SELECT s.kind, s.ascii_bytes, s.non_ascii_chars, s.text_hash
+         FROM planner.span s
+        WHERE s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
+          AND s.span_start = ns.span_start AND s.span_end = ns.span_end
+        LIMIT 1
+      ) s ON true
 
 -- name: edges_out
--- A fragment of `expand`: the edges that leave `w.node_id`, in index order, no further than `fanout`.
+-- A fragment of `expand`: the edges that leave `w.node_id`, in index order, no further than `fanout`; LIMIT 1 as
+-- above.
 (SELECT x.dst AS node_id, x.confidence, x.predicate
    FROM planner.edge x
-   JOIN planner.node n
-     ON n.scope_id = %(scope_id)s AND n.node_id = x.dst
-    AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+  CROSS JOIN LATERAL (
+        SELECT 1
+          FROM planner.node n
+         WHERE n.scope_id = %(scope_id)s AND n.node_id = x.dst
+           AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+           AND {restriction}
+         LIMIT 1
+       ) allowed
   WHERE x.scope_id = %(scope_id)s AND x.src = w.node_id
     AND x.tx_from <= %(as_of)s AND x.tx_to > %(as_of)s
-    AND x.dst <> ALL (w.path) AND {restriction}
+    AND x.dst <> ALL (w.path)
   ORDER BY x.confidence DESC, x.predicate, x.dst
   LIMIT %(fanout)s)
 
@@ -135,12 +165,17 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
 -- A fragment of `expand`: the edges that arrive at `w.node_id`, in index order, no further than `fanout`.
 (SELECT x.src AS node_id, x.confidence, x.predicate
    FROM planner.edge x
-   JOIN planner.node n
-     ON n.scope_id = %(scope_id)s AND n.node_id = x.src
-    AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+  CROSS JOIN LATERAL (
+        SELECT 1
+          FROM planner.node n
+         WHERE n.scope_id = %(scope_id)s AND n.node_id = x.src
+           AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+           AND {restriction}
+         LIMIT 1
+       ) allowed
   WHERE x.scope_id = %(scope_id)s AND x.dst = w.node_id
     AND x.tx_from <= %(as_of)s AND x.tx_to > %(as_of)s
-    AND x.src <> ALL (w.path) AND {restriction}
+    AND x.src <> ALL (w.path)
   ORDER BY x.confidence DESC, x.predicate, x.src
   LIMIT %(fanout)s)
 

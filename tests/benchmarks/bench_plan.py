@@ -1,7 +1,8 @@
 """What `plan()` costs over the database work it cannot avoid.
 
-The floor is the same SQL in the same run: the statements that the plan sent for recall and for the selected
-texts, replayed with their parameters, rows fetched, no Python work. Run it by hand:
+The floor is the same SQL in the same run: the statements that the plan sent, replayed with their parameters,
+rows fetched, no Python work. It is given with the trace's insert and without (then the plan is compared with
+recall and texts alone). Run it by hand:
 
     python -m tests.benchmarks.bench_plan --sizes 1000 10000 50000
 """
@@ -13,7 +14,9 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -25,7 +28,9 @@ from planner.ingest import scope_id
 from planner.store.connect import Store
 from planner.store.upgrade import migrate
 
-SYLLABLES = "ba be bi bo da de di do ga ge gi ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro".split()
+SYLLABLES = (
+    "ba be bi bo da de di do ga ge gi ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro".split()
+)
 QUESTIONS = 15
 ROUNDS = 3
 
@@ -51,7 +56,9 @@ def corpus(nodes: int, seed: int = 7) -> Iterator[tuple[str, str]]:
         for section in range(4):
             blocks.append(f"## Section {section} of {random.choice(vocabulary)}")
             for _ in range(10):
-                blocks.append(" ".join(random.choices(vocabulary, k=random.randint(8, 60))).capitalize() + ".")
+                blocks.append(
+                    " ".join(random.choices(vocabulary, k=random.randint(8, 60))).capitalize() + "."
+                )
         yield f"doc-{number:05}.md", "\n\n".join(blocks)
 
 
@@ -78,7 +85,8 @@ def measure(url: str, nodes: int) -> str:
     plan, floor, trace = (1_000 * statistics.median(times) for times in (plans, floors, traces))
     pool_size = made.stats["candidates"]
     return (
-        f"{nodes:>7} {plan:>9.1f} {floor:>9.1f} {plan / floor:>7.2f} {trace:>9.1f} {trace / plan:>7.0%} {pool_size:>6}"
+        f"{nodes:>7} {pool_size:>6} {plan:>9.1f} {floor + trace:>9.1f} {plan / (floor + trace):>7.2f}"
+        f" {plan / floor:>13.2f} {trace / plan:>9.0%}"
     )
 
 
@@ -96,7 +104,9 @@ def _replayed(store: Store, scope: str, sent: list[tuple[Any, Any]]) -> float:
 def _traced(store: Store, scope: str, statement: tuple[Any, Any]) -> float:
     def work(conn: Any) -> None:
         query, params = statement
-        conn.cursor(binary=True).execute(query, {**params, "plan_id": _fresh(params["plan_id"])}, prepare=False)
+        conn.cursor(binary=True).execute(
+            query, {**params, "plan_id": _fresh(params["plan_id"])}, prepare=False
+        )
 
     return _timed(store, scope, work)
 
@@ -113,10 +123,16 @@ def _fresh(plan_id: Any) -> Any:
 
 
 @contextmanager
-def _database() -> Iterator[str]:
-    with EmbeddedServer(durable=False) as server:
-        migrate(server.url)
-        yield server.url
+def _database(given: str | None) -> Iterator[str]:
+    if given:
+        yield given
+        return
+    with TemporaryDirectory() as folder:
+        server = EmbeddedServer(Path(folder) / "server", durable=False)
+        with server:
+            migrate(server.url)
+            yield server.url
+        server.stop()
 
 
 def main() -> None:
@@ -125,9 +141,10 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--url", help="a migrated database; none: a temporary embedded server")
     given = parser.parse_args()
-    print("  nodes   plan ms  floor ms   ratio  trace ms   of plan   pool")  # noqa: T201
-    for nodes in given.sizes:
-        print(measure(given.url, nodes), flush=True)  # noqa: T201
+    print("  nodes   pool   plan ms  floor ms   ratio  without trace  trace/plan")  # noqa: T201
+    with _database(given.url) as url:
+        for nodes in given.sizes:
+            print(measure(url, nodes), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

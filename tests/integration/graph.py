@@ -59,7 +59,12 @@ class Graph:
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def source(
-        self, source_id: str, text: str, spans: Sequence[tuple[int, int]] = (), kind: str = "paragraph", **more: Any
+        self,
+        source_id: str,
+        text: str,
+        spans: Sequence[tuple[int, int]] = (),
+        kind: str = "paragraph",
+        **more: Any,
     ) -> Graph:
         """Add a source with the given spans, all of one kind."""
         self.lines.append({"record": "source", "source_id": source_id, "text": text, **more})
@@ -93,7 +98,9 @@ class Graph:
         self.lines.append({"record": "embedding", "node_id": node_id, "model": MODEL, "vector": list(vector)})
         return self
 
-    def edge(self, src: str, dst: str, confidence: float = 1.0, predicate: str = "knows", **fields: Any) -> Graph:
+    def edge(
+        self, src: str, dst: str, confidence: float = 1.0, predicate: str = "knows", **fields: Any
+    ) -> Graph:
         """Add an edge."""
         record = {"record": "edge", "src": src, "dst": dst, "predicate": predicate, "confidence": confidence}
         self.lines.append({**record, **fields})
@@ -139,7 +146,8 @@ def scores_of(plan: EvidencePlan) -> dict[str, float]:
 def rows_of(conn: Connection, scope: str) -> dict[str, int]:
     """Return how many rows each tenant table holds of a scope."""
     tables = conn.execute(
-        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'scope_id'"
+        "SELECT c.relname FROM pg_class c"
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'scope_id'"
         " WHERE c.relnamespace = 'planner'::regnamespace AND c.relkind = 'r'"
     ).fetchall()
     counted = {}

@@ -25,7 +25,14 @@ def library(planner: Planner) -> str:
         kind="person",
         label="Ada",
         confidence=0.5,
-        attributes={"n": 1, "tag": "red", "tags": ["a", "b"], "deep": {"er": [10, "x"]}, "on": True, "nil": None},
+        attributes={
+            "n": 1,
+            "tag": "red",
+            "tags": ["a", "b"],
+            "deep": {"er": [10, "x"]},
+            "on": True,
+            "nil": None,
+        },
     )
     graph.node(
         "second",
@@ -158,17 +165,24 @@ def test_seeds_score_what_they_say_and_missing_ones_are_named(
 ) -> None:
     seeds = [{"node_id": "first", "score": 0.25}, {"node_id": "bare"}, {"node_id": "nobody", "score": 0.9}]
     plan = ask(planner, library, seeds=seeds, hops=0)
-    assert {name: node["score"] for name, node in nodes_of(conn, plan).items()} == {"first": 0.25, "bare": 1.0}
+    assert {name: node["score"] for name, node in nodes_of(conn, plan).items()} == {
+        "first": 0.25,
+        "bare": 1.0,
+    }
     assert plan.recall["structured"]["missing_seeds"] == ["nobody"]
 
 
-def test_a_seed_that_matches_too_takes_the_larger_score(planner: Planner, conn: Connection, library: str) -> None:
+def test_a_seed_that_matches_too_takes_the_larger_score(
+    planner: Planner, conn: Connection, library: str
+) -> None:
     seeds = [{"node_id": "first", "score": 0.25}]
     plan = ask(planner, library, seeds=seeds, match=where("label", "eq", "Ada"), hops=0)
     assert nodes_of(conn, plan)["first"]["score"] == 1.0
 
 
-def test_structured_limit_cuts_by_node_id_and_says_so(planner: Planner, conn: Connection, library: str) -> None:
+def test_structured_limit_cuts_by_node_id_and_says_so(
+    planner: Planner, conn: Connection, library: str
+) -> None:
     everything = where("label", "prefix", "")
     nodes = {}
     for limit in (5, 4):

@@ -32,21 +32,21 @@ Examples:
 """
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "Ingest a small corpus into the embedded server, ask it three questions, explain the answers.",
+    "demo": "Ingest a small corpus into the embedded server, ask three questions, explain the answers.",
     "ingest": "Ingest files, folders, globs or standard input into a scope.",
-    "plan": "Plan the evidence for a question, or for each request of a file.",
+    "plan": "Plan the evidence for a question within a budget of tokens, and keep the plan.",
     "show": "Show a stored plan: selected against rejected, and the budget by source.",
-    "why": "Say what became of a span, a node, a source or a phrase in a plan.",
-    "replay": "Decide a stored plan again from its candidates and compare every bit.",
+    "why": "Say at which stage of a plan something fell, or that it was selected.",
+    "replay": "Decide a stored plan again from its candidates, and compare every figure.",
     "scope": "List scopes, or build a scope's vector index.",
     "source": "List the sources of a scope, or show one.",
     "pack": "Select from candidates of your own what fits a budget of tokens.",
     "config": "Print every setting, its value, and where the value came from.",
     "db": "Start, stop and reach the embedded server.",
     "migrate": "Bring a database to this version's schema.",
-    "doctor": "Examine the database, the embedder and the counters; say what to do.",
+    "doctor": "Examine the database, the embedder and the counters, and say what to do.",
 }
-"""Every command and its line in the help; a test compares them with the modules."""
+"""Every command and its line in the help, which is how its own help begins."""
 
 SETTINGS: Mapping[str, Any] = {
     "rich_markup_mode": None,

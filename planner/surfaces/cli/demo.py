@@ -21,7 +21,7 @@ SHOWN = 8
 
 
 def demo(config: ConfigFile = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Ingest a small corpus into the embedded server, ask it three questions, and explain the answers.
+    """Ingest a small corpus into the embedded server, ask three questions, explain the answers.
 
     Everything stays in the scope `demo`, for commands of your own; a second run writes nothing twice.
 

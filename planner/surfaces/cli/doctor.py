@@ -28,7 +28,7 @@ def doctor(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Examine the database, the embedder and the counters: each line is ok, or says what to do.
+    """Examine the database, the embedder and the counters, and say what to do.
 
     It changes nothing; row security is tried, not only looked up. Exit code 1 where something fails.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planner.surfaces.cli.output import bar, console, emit_table, excerpt, visible
+from planner.surfaces.cli.output import bar, console, emit_indented, emit_table, excerpt, visible
 from planner.types import EvidencePlan, Outcome, PlannedSpan
 
 EXCERPT_CHARS = 240
@@ -60,7 +59,7 @@ def show_evidence(plan: EvidencePlan, limit: int | None = None) -> None:
         about = f"{candidate.kind}{cached}, weight {weight:.4f}, {tokens}"
         console.print(Text.assemble((head, "bold"), f"  {about}"), soft_wrap=True)
         text = "(erased)" if span.text is None else excerpt(span.text, EXCERPT_CHARS)
-        console.print(Padding(Text(text), (0, 0, 0, 5), expand=False))
+        emit_indented(text, 5)
     if limit is not None and len(plan.spans) > limit:
         console.print(f"     and {len(plan.spans) - limit} more")
 

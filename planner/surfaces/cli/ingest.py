@@ -52,10 +52,10 @@ def ingest(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Ingest files, folders, globs or standard input into a scope, each source in its own transaction.
+    """Ingest files, folders, globs or standard input into a scope.
 
-    What has not changed is not written again. A file that cannot be read is named with the reason, the rest
-    is ingested, and the exit code is 3.
+    Each source is a transaction of its own; what has not changed is not written again. A file that cannot
+    be read is named with the reason, the rest is ingested, and the exit code is 3.
 
     For example:
 

@@ -28,7 +28,10 @@ def migrate(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Bring a database to this version's schema; a second run changes nothing.
+    """Bring a database to this version's schema.
+
+    A second run changes nothing. Without a URL it is the embedded server's database, which would be migrated
+    by itself where it is empty.
 
     For example:
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,6 +40,12 @@ def emit_table(table: Table) -> None:
         console.print(table)
     else:
         Console(file=console.file, width=UNBOUNDED, highlight=False, markup=False, emoji=False).print(table)
+
+
+def emit_indented(text: str, indent: int) -> None:
+    """Print a text in lines of the console's width, set in by so many columns."""
+    for line in Text(text).wrap(console, max(1, console.width - indent)):
+        console.print(" " * indent + line.plain.rstrip(), soft_wrap=True)
 
 
 def encoded(document: str) -> bytes:

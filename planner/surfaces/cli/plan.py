@@ -14,6 +14,12 @@ from planner.surfaces.cli.output import console, emit_json
 from planner.surfaces.cli.requests import json_object, seed
 from planner.types import EvidencePlan
 
+ScopeArgument = Annotated[
+    str | None, typer.Argument(metavar="SCOPE", help="The scope's name.", show_default=False)
+]
+Question = Annotated[
+    str | None, typer.Argument(metavar="QUESTION", help="What is asked.", show_default=False)
+]
 Budget = Annotated[int | None, typer.Option(help="Tokens to fill; default: default_budget.")]
 Model = Annotated[str | None, typer.Option(help="The language model, for its context window and counter.")]
 Window = Annotated[
@@ -48,8 +54,8 @@ BatchFile = Annotated[
 
 
 def plan(
-    scope: Annotated[str | None, typer.Argument(metavar="SCOPE", show_default=False)] = None,
-    question: Annotated[str | None, typer.Argument(metavar="QUESTION", show_default=False)] = None,
+    scope: ScopeArgument = None,
+    question: Question = None,
     *,
     budget: Budget = None,
     model: Model = None,

@@ -22,9 +22,10 @@ def replay(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide a stored plan again from its candidates and compare every figure and both hashes.
+    """Decide a stored plan again from its candidates, and compare every figure.
 
-    Fails, naming the first difference, where anything differs; works after erasure too.
+    The hashes must be the same as well. Fails, naming the first difference, where anything differs; works
+    after erasure too.
 
     Example: planner replay notes:0190f5a2-7c1e-7a53-8000-0123456789ab
     """

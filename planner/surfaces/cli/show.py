@@ -28,9 +28,10 @@ def show(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a stored plan, also one that was refused or failed: selected against rejected, in packing order.
+    """Show a stored plan: selected against rejected, and the budget by source.
 
-    Density is weight by token, the order in which plan_model v1 packs; v2 packs by weight.
+    Plans that were refused or failed are shown too. Density is weight by token, the order in which
+    plan_model v1 packs; v2 packs by weight.
 
     Example: planner show notes:0190f5a2-7c1e-7a53-8000-0123456789ab --rejected 50
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.padding import Padding
 from rich.text import Text
 
 from planner.surfaces.cli.database import opened
@@ -17,7 +16,7 @@ from planner.surfaces.cli.options import (
     Overrides,
     PlanArgument,
 )
-from planner.surfaces.cli.output import console, emit_json, visible
+from planner.surfaces.cli.output import console, emit_indented, emit_json, visible
 from planner.trace.why import Why
 
 
@@ -37,9 +36,10 @@ def why(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say at which stage of a plan a span, a node, a source or a phrase fell, or that it was selected.
+    """Say at which stage of a plan something fell, or that it was selected.
 
-    For what the budget turned away it names a budget, and a share of one source, that would have sufficed.
+    Something is a span, a node, a source or a phrase. For what the budget turned away it names a budget, and
+    a share of one source, that would have sufficed.
 
     For example:
 
@@ -63,6 +63,6 @@ def show(found: Why) -> None:
         name = answer.ref or answer.fate.node_id or found.what
         stage = answer.stage.replace("_", " ")
         console.print(Text.assemble((visible(str(name)), "bold"), f"  {stage}"), soft_wrap=True)
-        console.print(Padding(Text(visible(answer.sentence)), (0, 0, 0, 4), expand=False))
+        emit_indented(visible(answer.sentence), 4)
     if found.more:
         console.print(f"and {found.more} more")
