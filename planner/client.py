@@ -21,7 +21,7 @@ from planner.pipeline.ingest import Ingested, ingest
 from planner.pipeline.plan import plan
 from planner.pipeline.tuning import VectorIndex
 from planner.pipeline.why import why
-from planner.ports import Clock, Embedder, TokenCounter
+from planner.ports import Clock, Embedder, Rescorer, TokenCounter
 from planner.reading import InputFile, discover, read
 from planner.request import SCOPE_PATTERN, PlanRequest
 from planner.settings import Settings, load
@@ -204,14 +204,19 @@ class Planner:
         return self.ingest_text(scope, source_id, data, media_type=CONVERSATION, title=title, **about)
 
     def plan(
-        self, scope: str | PlanRequest | Mapping[str, Any], text: str | None = None, **fields: Any
+        self,
+        scope: str | PlanRequest | Mapping[str, Any],
+        text: str | None = None,
+        *,
+        rescore: Rescorer | None = None,
+        **fields: Any,
     ) -> EvidencePlan:
         """Plan the evidence for a question: `plan(request)`, or `plan("scope", "question", budget_tokens=…)`.
 
         Raises RequestError, NotFound, InsufficientEvidence, IntegrityError, EmbedderError, StoreError; all
         but the first two have left a trace that their detail names as `plan`.
         """
-        return plan(self.engine, _request(scope, text, fields))
+        return plan(self.engine, _request(scope, text, fields), rescore)
 
     def load(self, ref: str | PlanRef) -> EvidencePlan:
         """Return a stored plan by `<scope>:<plan_id>`. Raises UnknownPlan."""

@@ -27,6 +27,8 @@
     ├── IntegrityError               integrity.failed
     │   └── ReplayMismatch           integrity.replay
     ├── EmbedderError                embedder.failed
+    ├── CounterError                 counter.failed
+    ├── RescorerError                rescorer.failed
     ├── StoreError                   store.failed
     │   ├── StoreUnavailable         store.unavailable
     │   ├── StoreTimeout             store.timeout
@@ -228,6 +230,18 @@ class EmbedderError(PlannerError):
     """The embedder failed or returned something unusable"""
 
     code = "embedder.failed"
+
+
+class CounterError(PlannerError):
+    """A token counter failed or returned something that is no count"""
+
+    code = "counter.failed"
+
+
+class RescorerError(PlannerError):
+    """A rescorer failed or returned something that is no score"""
+
+    code = "rescorer.failed"
 
 
 class StoreError(PlannerError):

@@ -10,6 +10,8 @@ if TYPE_CHECKING:  # commands that compare no vectors start without numpy
     import numpy as np
     import numpy.typing as npt
 
+from planner.types import Candidate
+
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 Bound = Literal["exact", "upper_bound", "estimate"]
@@ -64,6 +66,20 @@ class LedgerCounter(TokenCounter, Protocol):
 
     def count_ledger(self, ascii_bytes: int, non_ascii_chars: int, byte_length: int) -> int:
         """Return what `count` returns for a text of these figures."""
+        ...
+
+
+@runtime_checkable
+class Rescorer(Protocol):
+    """Weighs a recalled pool anew, as a cross-encoder does; `name` becomes the plan's score model."""
+
+    @property
+    def name(self) -> str:
+        """The rescorer's name; the plan is hashed with `caller:<name>`."""
+        ...
+
+    def score(self, question: str, candidates: Sequence[Candidate], texts: Sequence[str]) -> Sequence[float]:
+        """Return one score a candidate, finite and 0 or more; larger is better."""
         ...
 
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from blake3 import blake3
 from tokenizers import Tokenizer
 
-from planner.errors import RequestError, UnknownCounter
+from planner.errors import CounterError, PlannerError, RequestError, UnknownCounter
 from planner.ports import Bound, TokenCounter
 
 CALLER: Final = "caller"
@@ -112,14 +112,28 @@ class CallableCounter:
             )
 
     def count(self, text: str) -> int:
-        """Return the function's count. Raises RequestError where it is no integer, 0 or more."""
-        tokens = self.function(text)
-        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
-            raise RequestError(f"counter {self.name!r} returned {tokens!r}; a count is an integer, 0 or more")
-        return tokens
+        """Return the function's count."""
+        return self.function(text)
 
 
 _LEDGER_COUNTERS: Mapping[str, TokenCounter] = {c.name: c for c in (ScriptCounter(), ByteCounter())}
+
+
+def count_text(counter: TokenCounter, text: str) -> int:
+    """Return a counter's count of `text`.
+
+    A counter may be anybody's code: whatever it raises, and whatever else it returns than an integer, 0 or
+    more, is a CounterError.
+    """
+    try:
+        tokens = counter.count(text)
+    except PlannerError:
+        raise
+    except Exception as error:
+        raise CounterError(f"counter {counter.name!r} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+        raise CounterError(f"counter {counter.name!r} returned {tokens!r}; a count is an integer, 0 or more")
+    return tokens
 
 
 def hf_counter(tokenizer_json: bytes) -> HuggingFaceCounter:

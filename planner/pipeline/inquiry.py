@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 from psycopg import sql
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, tuple_row
 
 from planner.engine import Engine
 from planner.errors import RequestError
@@ -168,7 +168,7 @@ class Inquiry:
             yield source_id, tx, body, list(zip(starts, ends, strict=True))
 
     def _stream(self, statement: sql.SQL | sql.Composed, params: Any) -> Iterator[TupleRow]:
-        return self.conn.cursor(binary=True).stream(statement, params)
+        return self.conn.cursor(binary=True, row_factory=tuple_row).stream(statement, params)
 
     def _params(self, name: str) -> dict[str, Any]:
         return {"scope_id": self.scope_id, "as_of": self.found.record.as_of, "name": name}

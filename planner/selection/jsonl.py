@@ -16,6 +16,7 @@ from planner.errors import BadCandidate
 from planner.hashing import text_hash
 from planner.ports import TokenCounter
 from planner.selection.weigh import LIMIT
+from planner.tokens import count_text
 from planner.types import Candidate, SourceClass, SpanRef
 
 Offset = Annotated[int, Field(ge=0, lt=LIMIT)]
@@ -54,7 +55,7 @@ class ParsedLines:
     def counted(self, counter: TokenCounter) -> tuple[Candidate, ...]:
         """Return the candidates with the tokens of their texts."""
         pairs = zip(self.candidates, self.texts, strict=True)
-        return tuple(replace(candidate, tokens=counter.count(text)) for candidate, text in pairs)
+        return tuple(replace(candidate, tokens=count_text(counter, text)) for candidate, text in pairs)
 
 
 def read_candidates(lines: Iterable[bytes], kinds: Collection[str]) -> ParsedLines:

@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 from psycopg import errors as pg
 from psycopg import sql
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, tuple_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from planner import errors
@@ -122,14 +122,16 @@ class Store:
     def upkeep(self) -> Iterator[Connection]:
         """Open a session as `planner_owner` outside a transaction, for what PostgreSQL runs only there."""
         with self._connection() as conn:
-            conn.execute("SET ROLE planner_owner")
+            was_autocommit, conn.autocommit = conn.autocommit, True
             try:
+                conn.execute("SET ROLE planner_owner")
                 set_session = sql.SQL("SET search_path = planner, {}")
                 conn.execute(set_session.format(sql.Identifier(self.server.vector_schema)))
                 yield conn
             finally:
                 conn.execute("RESET ROLE")
                 conn.execute("RESET search_path")
+                conn.autocommit = was_autocommit
 
     @contextmanager
     def _transaction(
@@ -148,7 +150,7 @@ class Store:
             local["planner.scope_id"] = str(scope_id)
         with self._connection() as conn, conn.transaction():
             opening = _SNAPSHOT if snapshot else b""
-            conn.execute(opening + _assignments(tuple(local.items())))
+            conn.execute(opening + _assignments(tuple(local.items())), prepare=False)
             yield conn
 
     @contextmanager
@@ -167,7 +169,7 @@ def run(
 ) -> psycopg.Cursor[TupleRow]:
     """Execute a named or composed statement; lists go as array literals, results come in binary."""
     statement = query(name_or_query) if isinstance(name_or_query, str) else name_or_query
-    cursor = conn.cursor(binary=True)
+    cursor = conn.cursor(binary=True, row_factory=tuple_row)  # a caller's pool may have rows of another sort
     sent = {k: array_literal(v) if isinstance(v, list) else v for k, v in (params or {}).items()}
     return cursor.execute(statement, sent, prepare=False)
 
@@ -175,7 +177,7 @@ def run(
 def set_local(conn: Connection, values: Mapping[str, str | int]) -> None:
     """Set values for the rest of the transaction; names are ours, never a caller's."""
     if values:
-        conn.execute(_assignments(tuple(values.items())))
+        conn.execute(_assignments(tuple(values.items())), prepare=False)
 
 
 def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
@@ -28,9 +28,7 @@ from planner.ingest import scope_id
 from planner.store.connect import Store
 from planner.store.upgrade import migrate
 
-SYLLABLES = (
-    "ba be bi bo da de di do ga ge gi ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro".split()
-)
+SYLLABLES = [consonant + vowel for consonant in "bdgklmnr" for vowel in "aeiou"]
 QUESTIONS = 15
 ROUNDS = 3
 
@@ -38,7 +36,7 @@ ROUNDS = 3
 class RecordingCursor(psycopg.Cursor[Any]):
     """Keeps every statement that it is given, with its parameters."""
 
-    sent: list[tuple[Any, Any]] = []
+    sent: ClassVar[list[tuple[Any, Any]]] = []
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> RecordingCursor:
         """Execute and keep."""
@@ -55,10 +53,10 @@ def corpus(nodes: int, seed: int = 7) -> Iterator[tuple[str, str]]:
         blocks = [f"# Document {number}"]
         for section in range(4):
             blocks.append(f"## Section {section} of {random.choice(vocabulary)}")
-            for _ in range(10):
-                blocks.append(
-                    " ".join(random.choices(vocabulary, k=random.randint(8, 60))).capitalize() + "."
-                )
+            blocks.extend(
+                " ".join(random.choices(vocabulary, k=random.randint(8, 60))).capitalize() + "."
+                for _ in range(10)
+            )
         yield f"doc-{number:05}.md", "\n\n".join(blocks)
 
 

@@ -54,7 +54,7 @@ REFUSED: list[tuple[dict[str, Any], type[PlannerError], str]] = [
 
 @pytest.fixture(scope="module")
 def asked(planner: Planner) -> str:
-    """A scope of two transactions."""
+    """Give a scope of two transactions."""
     name = fresh_scope("asked")
     fan(0, 10).into(planner, name)
     fan(0, 20).into(planner, name)

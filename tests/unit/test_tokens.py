@@ -8,7 +8,7 @@ import pytest
 from blake3 import blake3
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from planner.errors import RequestError, UnknownCounter
+from planner.errors import CounterError, RequestError, UnknownCounter
 from planner.ports import Bound, LedgerCounter, TokenCounter
 from planner.tokens import (
     ByteCounter,
@@ -16,6 +16,7 @@ from planner.tokens import (
     OpenAICounter,
     ScriptCounter,
     _openai_counter,
+    count_text,
     counter,
     hf_counter,
     ledger_counts,
@@ -145,8 +146,14 @@ def test_a_function_counts_under_its_own_name() -> None:
 @pytest.mark.parametrize("answer", [-1, 1.0, True, None, "3"])
 def test_a_function_that_returns_no_count_is_refused(answer: object) -> None:
     broken = CallableCounter("broken", "exact", lambda _text: answer)  # type: ignore[arg-type,return-value]
-    with pytest.raises(RequestError, match="'broken' returned"):
-        broken.count("text")
+    with pytest.raises(CounterError, match="'broken' returned"):
+        count_text(broken, "text")
+
+
+def test_a_function_that_raises_is_a_counter_error() -> None:
+    broken = CallableCounter("broken", "exact", lambda text: len(text) // 0)
+    with pytest.raises(CounterError, match="'broken' failed: ZeroDivisionError"):
+        count_text(broken, "text")
 
 
 @pytest.mark.parametrize("name", ["", "caller", "utf8-script-v1", "openai:o200k_base", "hf:0123456789abcdef"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import Any
 
 from planner.client import Planner
@@ -72,15 +74,22 @@ def _show(report: IngestReport, asked: list[tuple[EvidencePlan, Why]], places: d
         console.print(f"why {visible(why.what)}?", soft_wrap=True)
         why_command.show(why)
     console.rule(style="")
-    last = asked[-1][0]
-    for line in (
-        f"The corpus is in {visible(places['corpus'])}, the database in {visible(places['data'])}.",
-        "Next:",
-        f"  planner show {last.ref}",
-        f"  planner replay {last.ref}",
-        f"  planner plan {SCOPE} 'What does a guest berth cost for a night?' --budget 400 --min-score 0.45",
-        f"  planner source list {SCOPE}",
-        "  planner db psql -- -c 'select plan, question, used, budget from planner.plan_overview'",
-        "  planner ingest notes PATH… && planner plan notes 'a question of your own'",
-    ):
-        console.print(line, soft_wrap=True)
+    console.print(f"The corpus is in {visible(places['corpus'])}.", soft_wrap=True)
+    console.print(f"The database is in {visible(places['data'])}.", soft_wrap=True)
+    console.print("Next:")
+    for line in _next(asked[-1][0]):
+        console.print(f"  {line}", soft_wrap=True)
+
+
+def _next(last: EvidencePlan) -> list[str]:
+    """Return commands to try, which need `planner` on the path."""
+    on_path = [] if shutil.which("planner") else [f". {visible(sys.prefix)}/bin/activate"]
+    return [
+        *on_path,
+        f"planner show {last.ref}",
+        f"planner replay {last.ref}",
+        f"planner plan {SCOPE} 'What does a guest berth cost for a night?' --budget 400 --min-score 0.45",
+        f"planner source list {SCOPE}",
+        "planner db psql -- -c 'select plan, question, used, budget from planner.plan_overview'",
+        "planner ingest notes PATH… && planner plan notes 'a question of your own'",
+    ]

@@ -94,22 +94,12 @@ def plan(
 
         planner plan notes --batch questions.jsonl --budget 2000 > plans.jsonl
     """
-    simple = {
-        "budget_tokens": budget,
-        "model": model,
-        "context_window": context_window,
-        "counter": counter,
-        "hops": hops,
-        "k": k,
-        "min_score": min_score,
-        "as_of": as_of,
-        "plan_model": plan_model,
-        "method": method,
-        "allow_ungrounded": allow_ungrounded or None,
-        "seeds": [seed(text) for text in seeds] if seeds else None,
-    }
-    fields = {name: value for name, value in simple.items() if value is not None}
-    fields |= _written_in_json({"window": window, "match": match, "must": must})
+    tokens = {"budget_tokens": budget, "model": model, "context_window": context_window, "counter": counter}
+    limits = {"hops": hops, "k": k, "min_score": min_score, "as_of": as_of}
+    how = {"plan_model": plan_model, "method": method, "allow_ungrounded": allow_ungrounded or None}
+    graph = {"seeds": [seed(text) for text in seeds or ()] or None}
+    filters = _written_in_json({"window": window, "match": match, "must": must})
+    fields = _given({**tokens, **limits, **how, **graph, **filters})
     if scope is None and batch_file is None:
         raise typer.BadParameter("give SCOPE and a question, or --batch FILE")
     if question is not None and batch_file is not None:
@@ -133,12 +123,16 @@ def show(plan: EvidencePlan) -> None:
 
 
 def _plan_one(planner: Planner, request: dict[str, Any], as_json: bool) -> None:
-    made = planner.plan({name: value for name, value in request.items() if value is not None})
+    made = planner.plan(_given(request))
     if as_json:
         emit_json(made.to_dict())
     else:
         show(made)
 
 
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _written_in_json(options: dict[str, str | None]) -> dict[str, Any]:
-    return {name: json_object(text, f"--{name}") for name, text in options.items() if text is not None}
+    return {name: json_object(text, f"--{name}") for name, text in _given(options).items()}
