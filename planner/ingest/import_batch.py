@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
+
+from blake3 import blake3
 
 from planner.errors import IngestError, MalformedInput
 from planner.ingest.blocks import Block, weave
@@ -132,7 +134,14 @@ def _source(
     blocks = sorted(
         (_block(raw, line, span) for line, span in spans), key=lambda block: (block.start, block.end)
     )
+    draft = replace(draft, parser_version=f"{PARSER_VERSION} spans={_fingerprint(blocks)}")
     return weave(draft, ((block, block.start, block.end) for block in blocks))
+
+
+def _fingerprint(blocks: Sequence[Block]) -> str:
+    """Return what makes other spans of the same text another version, since the ledger belongs to one."""
+    spans = [(b.start, b.end, b.kind, b.heading_path, b.speaker) for b in blocks]
+    return blake3(repr(spans).encode()).hexdigest(length=8)
 
 
 def _draft(record: SourceRecord, text: bytes, defaults: SourceDraft, *, explicit: bool) -> SourceDraft:

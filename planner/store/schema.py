@@ -302,3 +302,12 @@ embedding = sa.Table(
     reference("embedding_model_fkey", "embedding_model", "model_id"),
 )
 sa.Index("embedding_text_idx", embedding.c.scope_id, embedding.c.model_id, embedding.c.text_hash)
+
+# No statistics on scope_id: the migration says why.
+for _table in metadata.tables.values():
+    if "scope_id" in _table.columns:
+        sa.event.listen(
+            _table,
+            "after_create",
+            DDL(f"ALTER TABLE {_table.fullname} ALTER COLUMN scope_id SET STATISTICS 0"),  # type: ignore[no-untyped-call]
+        )

@@ -200,14 +200,19 @@ EXISTS (SELECT 1
 
 -- name: slices
 -- The bytes of spans, cut out of their canonical texts in the database: EXTERNAL storage makes that a read of
--- the slice alone. Null where the version is missing, erased or shorter than the span.
+-- the slice alone. Null where the version is missing, erased or shorter than the span. The LIMIT keeps the join
+-- a look-up by key, where a hash join would read every version of the scope.
 SELECT w.i, CASE WHEN w.span_end <= v.byte_length
                  THEN substring(v.body FROM (w.span_start + 1)::integer FOR (w.span_end - w.span_start)::integer)
             END
   FROM unnest(%(sources)s::text[], %(versions)s::bigint[], %(starts)s::bigint[], %(ends)s::bigint[])
        WITH ORDINALITY AS w (source_id, version_tx, span_start, span_end, i)
-  LEFT JOIN planner.source_version v
-    ON v.scope_id = %(scope_id)s AND v.source_id = w.source_id COLLATE "C" AND v.version_tx = w.version_tx
+  LEFT JOIN LATERAL (
+       SELECT x.body, x.byte_length
+         FROM planner.source_version x
+        WHERE x.scope_id = %(scope_id)s AND x.source_id = w.source_id COLLATE "C" AND x.version_tx = w.version_tx
+        LIMIT 1
+      ) v ON true
  ORDER BY w.i
 
 -- name: counted

@@ -103,7 +103,7 @@ def test_every_question_of_a_shared_corpus_is_planned_within_its_budget(
         load(planner, folder)
         report = ask(planner, folder, None if ALL_QUESTIONS else SOME_QUESTIONS)
     with capsys.disabled():
-        print(f"\n{report}")
+        sys.stdout.write(f"\n{report}\n")
     assert report.latencies
     assert (report.unplanned, report.over_budget, report.without_text) == ([], [], [])
 
@@ -115,7 +115,7 @@ def main(url: str, *folders: str) -> int:
         for folder in map(Path, folders):
             load(planner, folder)
             report = ask(planner, folder, None)
-            print(report)
+            sys.stdout.write(f"{report}\n")
             failed = failed or bool(report.unplanned or report.over_budget or report.without_text)
     return int(failed)
 

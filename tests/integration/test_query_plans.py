@@ -1,0 +1,299 @@
+"""How PostgreSQL runs what is asked: by index, right after a load too, in a constant number of statements."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg_pool import ConnectionPool
+
+from planner import Planner, Settings
+from planner.embedders import CallableEmbedder
+from planner.errors import RequestError
+from planner.ingest import scope_id
+from planner.ingest.media import IMPORT
+from tests.integration.graph import Connection
+
+SCOPE = "large"
+NODES, DIMENSIONS, SMALL_SCOPES = 3_000, 16, 20
+PAGES_READ_FASTER_WHOLE = 2
+"""A table of so few pages is read whole however it is indexed."""
+
+
+@dataclass
+class Log:
+    """What was sent to the database, in order: statements with their parameters."""
+
+    sent: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def named(self, beginning: str) -> tuple[Any, Any]:
+        """Return the last statement that begins so."""
+        return next(pair for pair in reversed(self.sent) if text_of(pair[0]).startswith(beginning))
+
+
+def text_of(statement: Any) -> str:
+    if isinstance(statement, bytes):
+        return statement.decode()
+    return statement if isinstance(statement, str) else str(statement.as_string(None))
+
+
+def recorder(log: Log) -> type[psycopg.Cursor[Any]]:
+    """Return a cursor that keeps what it executes."""
+
+    class Recorder(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+            log.sent.append((query, params))
+            return super().execute(query, params, **options)
+
+    return Recorder
+
+
+def vectors(count: int, seed: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).normal(size=(count, DIMENSIONS))
+
+
+def embed(texts: list[str]) -> np.ndarray[Any, Any]:
+    return vectors(len(texts), len(texts[0]))
+
+
+def load(planner: Planner, scope: str, nodes: int) -> None:
+    """Write a scope of so many nodes, each with a source and a span of its own and three edges."""
+    lines: list[dict[str, Any]] = []
+    for i, vector in enumerate(vectors(nodes, nodes)):
+        span = {"source_id": f"doc{i:05}", "start": 0, "end": 13}
+        lines.append({"record": "source", "source_id": f"doc{i:05}", "text": f"Number {i:05}."})
+        name, about = f"n{i:05}", {"attributes": {"team": "red" if i % 3 else "blue"}}
+        lines += [
+            {"record": "span", **span},
+            {"record": "node", "node_id": name, "kind": "fact", "spans": [span], **about},
+            {"record": "embedding", "node_id": name, "model": "random", "vector": vector.tolist()},
+        ]
+        lines += [
+            {
+                "record": "edge",
+                "src": name,
+                "dst": f"n{(i * step + step) % nodes:05}",
+                "predicate": f"p{step}",
+            }
+            for step in (1, 7, 31)
+        ]
+    planner.ingest_text(scope, "graph.jsonl", "\n".join(map(json.dumps, lines)), media_type=IMPORT)
+
+
+@dataclass
+class Setting:
+    """One connection to a database that holds a large scope among small ones, and what goes through it."""
+
+    planner: Planner
+    log: Log
+    conn: Connection
+
+    def ask(self, scope: str = SCOPE, **fields: Any) -> Any:
+        return self.planner.plan(scope, **{"embedding": vectors(1, 1)[0].tolist(), "hops": 2, **fields})
+
+    def explain(self, statement: Any, params: Any, scope: str = SCOPE) -> list[dict[str, Any]]:
+        """Return every node of the plan that PostgreSQL makes of a statement inside the scope."""
+        asked = sql.SQL("EXPLAIN (FORMAT JSON) ") + sql.SQL(text_of(statement))  # type: ignore[arg-type]
+        with self.planner.engine.store.scoped(scope_id(scope), "reader", snapshot=True) as conn:
+            conn.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'; SET LOCAL hnsw.ef_search = 96")
+            row = conn.execute(asked, params).fetchone()
+        assert row is not None
+        return list(_flattened(row[0][0]["Plan"]))
+
+
+def _flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _flattened(below)
+
+
+@pytest.fixture(scope="module")
+def setting(module_database_url: str) -> Iterator[Setting]:
+    log = Log()
+    kwargs = {"autocommit": True, "cursor_factory": recorder(log)}
+    settings = Settings(max_frac_per_source=1.0, exact_limit=1_000)
+    embedder = CallableEmbedder("random", DIMENSIONS, embed)
+    with (
+        ConnectionPool(module_database_url, min_size=1, max_size=1, kwargs=kwargs, open=True) as pool,
+        psycopg.connect(module_database_url, autocommit=True) as conn,
+    ):
+        planner = Planner.from_pool(pool, settings=settings, embedder=embedder)
+        for i in range(SMALL_SCOPES):
+            load(planner, f"small-{i}", 20)
+        yield Setting(planner, log, conn)
+
+
+STATEMENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "scope_state": ("SELECT s.last_tx", {}),
+    "nearest, exact": ("WITH near", {"method": "exact"}),
+    "nearest, restricted": (
+        "WITH near",
+        {"method": "exact", "must": {"field": "attributes.team", "op": "eq", "value": "blue"}},
+    ),
+    "nearest, as of": ("WITH near", {"as_of": 1, "match": {"field": "kind", "op": "eq", "value": "fact"}}),
+    "nearest, by provenance": (
+        "WITH near",
+        {"must": {"field": "source_id", "op": "eq", "value": "doc00040"}, "seeds": [{"node_id": "n00001"}]},
+    ),
+    "expand": ("WITH RECURSIVE walk", {}),
+    "expand, restricted": (
+        "WITH RECURSIVE walk",
+        {"must": {"field": "trust", "op": "gte", "value": "external"}, "direction": "out"},
+    ),
+    "slices": ("SELECT w.i", {}),
+    "counted": ("SELECT t.text_hash", {"counter": "openai:o200k_base"}),
+}
+
+EVERY_VECTOR = {"embedding", "node"}
+"""What an exact search and a filter read by the scope alone: its universe is the scope."""
+
+UNIVERSE = {name: EVERY_VECTOR for name in STATEMENTS if name.startswith("nearest")}
+
+
+def seq_scans(conn: Connection, plan: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the planner's tables that a plan reads whole and that have pages enough not to."""
+    pages = dict(
+        conn.execute(
+            "SELECT relname::text, pg_relation_size(oid) / current_setting('block_size')::int FROM pg_class"
+            " WHERE relnamespace = 'planner'::regnamespace AND relkind = 'r'"
+        ).fetchall()
+    )
+    read = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
+    return {table for table in read if pages.get(table, 0) > PAGES_READ_FASTER_WHOLE}
+
+
+def by_scope_alone(plan: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the tables of which a plan reads, by an index, all that the scope has."""
+    found, table = set(), ""
+    for node in plan:
+        table = node.get("Relation Name", table)  # a bitmap index scan stands beneath its table's node
+        columns = set(re.findall(r"\(?(\w+) (?:=|<|>)", node.get("Index Cond", "")))
+        if columns and columns <= {"scope_id", "model_id", "tx_from", "tx_to"}:
+            found.add(table)
+    return found
+
+
+@pytest.fixture(scope="module")
+def loaded(setting: Setting) -> Setting:
+    """Give the large scope just loaded: what statistics there are were made of the small ones."""
+    setting.conn.execute("ANALYZE")
+    loader = Planner(setting.planner.engine)
+    loader._unanalysed = -10 * NODES  # autovacuum has not come by, and the planner has not looked either
+    load(loader, SCOPE, NODES)
+    for _ in range(6):
+        setting.ask()
+    return setting
+
+
+@pytest.fixture(scope="module")
+def analysed(loaded: Setting) -> Setting:
+    """Give the same once PostgreSQL has looked at what it holds."""
+    loaded.conn.execute("VACUUM ANALYZE")
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def indexed(analysed: Setting) -> Setting:
+    """Give the same with the scope's own vector index."""
+    built = analysed.planner.build_index(SCOPE)
+    assert (built.built, built.name) == (True, own_index(analysed))
+    return analysed
+
+
+def own_index(setting: Setting) -> str:
+    (model_id,) = setting.conn.execute("SELECT model_id FROM planner.embedding_model").fetchone() or ("",)
+    return f"embedding_hnsw_{scope_id(SCOPE).hex}_{model_id}"
+
+
+def assert_by_index(setting: Setting, name: str) -> None:
+    beginning, fields = STATEMENTS[name]
+    setting.ask(**fields)
+    plan = setting.explain(*setting.log.named(beginning))
+    assert any("Relation Name" in node for node in plan)
+    for n in plan:
+        print(name, n["Node Type"], n.get("Relation Name"), n.get("Index Name"), n.get("Plan Rows"), n.get("Index Cond"), n.get("Order By"), n.get("Filter", "")[:80])
+    assert seq_scans(setting.conn, plan) == set()
+    assert by_scope_alone(plan) <= UNIVERSE.get(name, set())
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_freshly_loaded_scope_is_read_by_index(loaded: Setting, name: str) -> None:
+    assert_by_index(loaded, name)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_scope_is_read_by_index_once_it_was_analysed(analysed: Setting, name: str) -> None:
+    assert_by_index(analysed, name)
+
+
+def test_a_large_scope_is_searched_through_its_own_vector_index(indexed: Setting) -> None:
+    plan = indexed.ask()
+    assert plan.recall["method"] == "ann"
+    for n in indexed.explain(*indexed.log.named("WITH near")):
+        print(n)
+    (scan,) = [n for n in indexed.explain(*indexed.log.named("WITH near")) if "Order By" in n]
+    assert (scan["Index Name"], scan["Relation Name"]) == (own_index(indexed), "embedding")
+    assert seq_scans(indexed.conn, indexed.explain(*indexed.log.named("WITH near"))) == set()
+
+
+def test_the_vector_index_finds_what_an_exact_search_finds(indexed: Setting) -> None:
+    ann, exact = indexed.ask(k=10, hops=0), indexed.ask(k=10, hops=0, method="exact")
+    assert ann.recall["semantic"]["returned"] == ann.recall["semantic"]["asked"] == 10 + 32
+    assert ann.recall["semantic"]["underfilled"] is False
+    shared = {s.verdict.candidate.ref for s in ann.spans} & {s.verdict.candidate.ref for s in exact.spans}
+    assert len(shared) >= 9
+
+
+def test_the_vector_index_serves_no_other_scope_and_no_other_time(indexed: Setting) -> None:
+    assert indexed.ask("small-3").recall["method"] == "exact"
+    assert indexed.ask(as_of=1).recall["method"] == "ann"  # the newest, by its number
+    indexed.planner.ingest_text(SCOPE, "more.md", "One more text.")
+    assert indexed.ask(as_of=1).recall["method"] == "exact"
+    (scan,) = [
+        n for n in indexed.explain(*indexed.log.named("WITH near")) if "embedding" in str(n.get("Index Name"))
+    ]
+    assert scan["Index Name"] != own_index(indexed)
+    with pytest.raises(RequestError, match="newest"):
+        indexed.ask(as_of=1, method="ann")
+
+
+def test_an_index_that_is_there_is_not_built_again(indexed: Setting) -> None:
+    assert indexed.planner.build_index(SCOPE).built is False
+
+
+def sent_by(setting: Setting, call: Callable[[], Any]) -> tuple[list[str], Any]:
+    """Return how the statements begin that a call sends, and what it returns."""
+    before = len(setting.log.sent)
+    returned = call()
+    return [text_of(statement)[:40] for statement, _ in setting.log.sent[before:]], returned
+
+
+@pytest.mark.parametrize("fields", [{}, {"counter": "openai:cl100k_base"}], ids=str)
+def test_a_plan_is_a_constant_number_of_statements_whatever_the_pool_holds(
+    indexed: Setting, fields: Mapping[str, Any]
+) -> None:
+    sent, sizes = [], set()
+    for scope, limits in (("small-1", {"k": 1, "hops": 0}), ("small-2", {}), (SCOPE, {})):
+        asked = {"method": "exact", "budget_tokens": 1_000_000, **fields, **limits}
+        statements, plan = sent_by(indexed, partial(indexed.ask, scope, **asked))
+        sent.append(statements)
+        sizes.add(plan.stats["selected"])
+    assert sorted(sizes)[0] == 1
+    assert sorted(sizes)[-1] > 100
+    assert sent == [sent[0]] * 3
+    assert len(sent[0]) <= 10  # settings of two transactions, then what recall.md and trace.md say
+
+
+def test_an_ingest_is_a_constant_number_of_statements_whatever_the_file_holds(setting: Setting) -> None:
+    few, _ = sent_by(setting, partial(load, Planner(setting.planner.engine), "of-10", 10))
+    many, _ = sent_by(setting, partial(load, Planner(setting.planner.engine), "of-200", 200))
+    assert few == many
+    assert len(few) <= 30
