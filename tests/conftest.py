@@ -71,21 +71,16 @@ def empty_database_url(server_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def app_login_url(database_url: str) -> Iterator[str]:
-    """Give the fresh migrated database as an application logs in: no superuser, a member of the roles.
+    """Give the fresh migrated database as an application logs in."""
+    with _app_login(database_url) as url:
+        yield url
 
-    NOINHERIT: it has a role's privileges only where it says SET ROLE.
-    """
-    name, password = f"planner_test_{secrets.token_hex(4)}", secrets.token_hex(8)
-    login = sql.Identifier(name)
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        create = sql.SQL("CREATE ROLE {} LOGIN NOINHERIT PASSWORD {}")
-        connection.execute(create.format(login, sql.Literal(password)))
-        connection.execute(sql.SQL("GRANT planner_reader, planner_writer, planner_owner TO {}").format(login))
-    url = make_url(database_url).set(username=name, password=password)
-    yield url.render_as_string(hide_password=False)
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP OWNED BY {}").format(login))
-        connection.execute(sql.SQL("DROP ROLE {}").format(login))
+
+@pytest.fixture(scope="module")
+def module_app_login_url(module_database_url: str) -> Iterator[str]:
+    """Give the database that the tests of a module share as an application logs in."""
+    with _app_login(module_database_url) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +96,25 @@ def _corpus(name: str) -> Path:
         if (root / name).is_dir():
             return root / name
     pytest.skip(f"no shared corpus {name}: set PLANNER_CORPORA to the folder that holds it")
+
+
+@contextmanager
+def _app_login(database_url: str) -> Iterator[str]:
+    """Make a login that is no superuser, and a member of the roles.
+
+    NOINHERIT: it has a role's privileges only where it says SET ROLE.
+    """
+    name, password = f"planner_test_{secrets.token_hex(4)}", secrets.token_hex(8)
+    login = sql.Identifier(name)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        create = sql.SQL("CREATE ROLE {} LOGIN NOINHERIT PASSWORD {}")
+        connection.execute(create.format(login, sql.Literal(password)))
+        connection.execute(sql.SQL("GRANT planner_reader, planner_writer, planner_owner TO {}").format(login))
+    url = make_url(database_url).set(username=name, password=password)
+    yield url.render_as_string(hide_password=False)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP OWNED BY {}").format(login))
+        connection.execute(sql.SQL("DROP ROLE {}").format(login))
 
 
 @contextmanager

@@ -19,10 +19,9 @@ from planner.ports import LedgerCounter, Rescorer, TokenCounter
 from planner.recall.frame import Frame, read_state
 from planner.recall.pool import Recalled, recall
 from planner.recall.question import question_vectors
-from planner.recall.semantic import search_settings
 from planner.request import PlanRequest
 from planner.selection.select import insufficient, select
-from planner.store.connect import Connection, set_local
+from planner.store.connect import Connection
 from planner.store.read import cached_counts, checked_text, slices
 from planner.tokens import count_text
 from planner.trace.plan_id import plan_id
@@ -89,7 +88,6 @@ class Draft:
         """Run Phase A."""
         assert self.frame is not None
         with self.watch("recall"):
-            set_local(conn, search_settings(self.frame))
             self.recalled = recall(conn, self.frame, self.counter)
             self.candidates = self.recalled.candidates
         if self.rescorer is not None:

@@ -16,7 +16,7 @@ from psycopg import sql
 from planner.recall import structured
 from planner.recall.frame import MAX_HALFVEC_INDEX, MAX_VECTOR_INDEX, Frame, Vectors
 from planner.recall.score import NO_DECAY, Floats, fuse, rounding_slack, similarities, top_k
-from planner.store.connect import Connection, run
+from planner.store.connect import Connection, run, set_local
 from planner.store.queries import compose
 
 MAX_ANN_FETCH = 1_000
@@ -41,6 +41,7 @@ def nearest(conn: Connection, frame: Frame) -> tuple[Semantic, structured.Struct
     k = frame.request.k or 0
     asked = k + frame.settings.margin
     statement, rounds = _statement(frame), 0
+    set_local(conn, search_settings(frame))
     while True:
         rounds += 1
         params = {
@@ -55,6 +56,8 @@ def nearest(conn: Connection, frame: Frame) -> tuple[Semantic, structured.Struct
         if frame.method == "ann" or _settled(frame, found, sims, asked, k):
             break
         asked *= 2
+    if frame.method == "ann":
+        set_local(conn, {"enable_sort": "on"})
     best = {node_ids[i]: float(sims[i]) for i in top_k(node_ids, sims, k)}
     others = structured.read(frame, (row[:2] for row in rows if row[0] != "semantic"))
     return Semantic(best, asked, len(node_ids), rounds), others
@@ -92,11 +95,15 @@ def restriction(frame: Frame) -> sql.Composable:
 
 
 def search_settings(frame: Frame) -> dict[str, str | int]:
-    """Return the `SET LOCAL` values of the search; HNSW returned 40 of 96 rows without them."""
+    """Return the `SET LOCAL` values of the search.
+
+    HNSW returned 40 of 96 rows without its own. Without a sort only the index is left to give the order; else
+    PostgreSQL reads every vector and sorts them, where k is large or it takes the scope for small.
+    """
     if frame.method == "exact":
         return {}
     fetch = min(MAX_ANN_FETCH, (frame.request.k or 0) + frame.settings.margin)
-    return {"hnsw.iterative_scan": "strict_order", "hnsw.ef_search": fetch}
+    return {"hnsw.iterative_scan": "strict_order", "hnsw.ef_search": fetch, "enable_sort": "off"}
 
 
 def _statement(frame: Frame) -> sql.Composed:

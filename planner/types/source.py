@@ -80,8 +80,9 @@ class Batch:
     """What one ingest transaction writes: usually one source, or all that an open import file holds.
 
     `embeddings` are vectors that the input itself brought, by node id, for the model named in
-    `embedding_model` (name); all other nodes with spans are embedded by the scope's embedder. Of the edges
-    that leave the batch's nodes, those with one of `predicates` are replaced (None: all of them).
+    `embedding_model` (name); where it brings any, only those nodes have vectors, else the scope's embedder
+    makes them. Of the edges that leave the batch's nodes, those with one of `predicates` are replaced (None:
+    all of them).
     """
 
     sources: tuple[SourceDraft, ...]

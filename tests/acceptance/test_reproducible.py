@@ -42,7 +42,7 @@ def asked(planner: Planner) -> Hashes:
 
 def digest(url: str) -> str:
     with psycopg.connect(url) as connection:
-        row = connection.execute(CONTENT, {"s": scope_id(SCOPE)}).fetchone()  # type: ignore[arg-type]
+        row = connection.execute(CONTENT, {"s": scope_id(SCOPE)}).fetchone()
     assert row is not None
     return str(row[0])
 
@@ -98,7 +98,7 @@ def test_the_query_plan_decides_no_hash(here: tuple[str, Planner, Hashes], denie
     database = sql.Identifier(make_url(url).database or "")
     connection: psycopg.Connection[TupleRow]
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL(set_all).format(database))  # type: ignore[arg-type]
+        connection.execute(sql.SQL(set_all).format(database))
         try:
             with Planner.connect(url) as planner:
                 assert asked(planner) == expected

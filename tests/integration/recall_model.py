@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+Step = tuple[tuple[str, ...], float]
+"""A path and its decay."""
+
 ALPHA, HOP_DECAY = 0.7, 0.5
 BEGINNING, END = (datetime.fromisoformat(f"{year}-01-01T00:00:00Z") for year in ("0001", "9999"))
 
@@ -138,9 +141,9 @@ def _passes(node: Node, ask: Ask) -> bool:
 
 def _best_paths(
     nodes: dict[str, Node], edges: Sequence[Edge], ask: Ask, order: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], float]]:
-    paths = [((root,), 1.0) for root in order[: ask.roots]]
-    walked: list[tuple[tuple[str, ...], float]] = []
+) -> Iterator[Step]:
+    paths: list[Step] = [((root,), 1.0) for root in order[: ask.roots]]
+    walked: list[Step] = []
     for _ in range(ask.hops):
         paths = [
             ((*path, node_id), decay * (confidence * HOP_DECAY))
@@ -148,7 +151,7 @@ def _best_paths(
             for node_id, confidence in _near(nodes, edges, ask, path)
         ]
         walked += paths
-    best: dict[str, tuple[tuple[str, ...], float]] = {}
+    best: dict[str, Step] = {}
     for path, decay in sorted(walked, key=lambda item: (-item[1], item[0])):
         best.setdefault(path[-1], (path, decay))
     yield from best.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import cos, radians
 from typing import Any
 
 import pytest
@@ -109,6 +110,19 @@ def test_the_path_of_a_reached_node_is_that_of_its_time(
         for tx in (2, 3)
     ]
     assert paths == [0.5, 0.05]
+
+
+def test_the_vector_of_a_reached_node_is_that_of_its_time(
+    planner: Planner, conn: Connection, scope: str
+) -> None:
+    first(planner, scope)
+    change_graph(planner, scope)
+    reached = [
+        nodes_of(conn, ask(planner, scope, text="at 0", k=1, seeds=[{"node_id": "n0"}], as_of=tx))["n1"]
+        for tx in (2, 3)
+    ]
+    assert [node["legs"] for node in reached] == [["expansion"]] * 2
+    assert [round(node["similarity"], 4) for node in reached] == [round(cos(radians(a)), 4) for a in (30, 5)]
 
 
 def test_a_closed_row_is_never_rewritten(planner: Planner, conn: Connection, scope: str) -> None:

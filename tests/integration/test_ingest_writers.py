@@ -18,7 +18,7 @@ from planner.ingest import scope_id
 from planner.store.chain import GENESIS, entry_hash
 from planner.store.changes import canonical_json
 from planner.types import OPEN_TX
-from tests.integration.graph import Connection, circle, circle_embedder, fan
+from tests.integration.graph import Connection, Graph, ask, circle, circle_embedder, fan, nodes_of
 
 # Ingests its own files and one that both write, each several times, as fast as it can.
 _WRITER = """
@@ -66,7 +66,7 @@ def test_two_processes_ingest_one_scope_at_once(
 ) -> None:
     command = [sys.executable, "-c", _WRITER, shared_database_url, scope]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    writers = [subprocess.Popen([*command, name], **pipes) for name in ("ann", "ben")]
+    writers: list[Any] = [subprocess.Popen([*command, name], **pipes) for name in ("ann", "ben")]
     for writer in writers:
         assert writer.stdout.readline() == "ready\n"
     for writer in writers:
@@ -143,6 +143,30 @@ def test_a_graph_that_brings_its_vectors_is_written_however_busy_its_scope_is(
     report = graph.into(busy, scope)
     assert (report.counts["nodes"], report.counts["embeddings"]) == (7, 2)
     assert (interrupted.calls, assert_chained(conn, scope)) == (2, 3)
+
+
+def test_a_node_that_somebody_else_changed_meanwhile_gets_its_vector_back(
+    planner: Planner, conn: Connection, scope: str
+) -> None:
+    fan(0, 30).into(planner, scope)
+    hasty = Settings(statement_timeout_ms=300)
+    others = Planner.from_pool(planner.engine.store.pool, settings=hasty, embedder=circle_embedder())
+
+    class Meddler(Interrupted):
+        def intrude(self) -> None:
+            self.calls += 1
+            Graph().node("n0", 90, text="Meddled with.").into(self.others, self.scope)
+
+    busy = Planner.from_pool(
+        planner.engine.store.pool,
+        settings=Settings(),
+        embedder=circle_embedder(),
+        clock=Meddler(others, scope).clock,
+    )
+    fan(0, 30, 60).into(busy, scope)  # n0 was as it should be when this was compared first
+    nodes = nodes_of(conn, ask(planner, scope))
+    assert nodes["n0"]["similarity"] == 1.0
+    assert assert_chained(conn, scope) == 3
 
 
 def test_a_change_that_somebody_else_made_meanwhile_is_written_once(

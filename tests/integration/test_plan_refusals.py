@@ -104,7 +104,8 @@ def test_an_operators_lower_limit_is_the_one_that_a_request_may_not_raise(
         planner.engine.store.pool, settings=Settings(k=5, hops=1), embedder=circle_embedder()
     )
     assert strict.plan(asked, embedding=QUESTION, k=5, hops=1).request["k"] == 5
-    for fields in ({"k": 6}, {"hops": 2}):
+    raised: list[dict[str, Any]] = [{"k": 6}, {"hops": 2}]
+    for fields in raised:
         with pytest.raises(RequestError, match="operator's limit"):
             strict.plan(asked, embedding=QUESTION, **fields)
 

@@ -164,7 +164,7 @@ def test_a_plan_that_cannot_be_traced_is_not_handed_out(
     refuse = (
         f"ALTER TABLE planner.plan_candidate ADD CONSTRAINT refuse CHECK (scope_id <> '{scope_id(scope)}')"
     )
-    conn.execute(refuse)  # type: ignore[arg-type]
+    conn.execute(refuse)
     try:
         with pytest.raises(StoreError):
             planner.plan(scope, embedding=QUESTION)

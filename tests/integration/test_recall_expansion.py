@@ -134,6 +134,14 @@ def test_fanout_counts_both_directions_together(planner: Planner, conn: Connecti
     assert walk(planner, conn, scope, "a", fanout=2, direction="out").keys() == {"o1", "o2"}
 
 
+def test_the_order_of_both_directions_is_by_predicate_before_id(
+    planner: Planner, conn: Connection, scope: str
+) -> None:
+    graph = chain("a").node("y").node("x").edge("a", "y", 0.5, "first").edge("x", "a", 0.5, "second")
+    graph.into(planner, scope)
+    assert walk(planner, conn, scope, "a", fanout=1).keys() == {"y"}
+
+
 def test_a_walk_never_returns_to_its_own_path(planner: Planner, conn: Connection, scope: str) -> None:
     chain("a", "b").edge("b", "a").edge("a", "a", 0.9).into(planner, scope)
     assert walk(planner, conn, scope, "a").keys() == {"b"}

@@ -82,12 +82,13 @@ def questions(draw: st.DrawFn) -> Ask:
 def written(made: dict[str, Node], edges: list[Edge]) -> Graph:
     graph = Graph().source("s", TEXT, sorted({span for node in made.values() for span in node.spans}))
     for node in made.values():
-        times = {"valid_from": node.valid_from, "valid_to": node.valid_to, "observed_at": node.observed_at}
         graph.node(
             node.node_id,
             kind=node.kind,
             spans=[("s", *span) for span in node.spans],
-            **{name: time.isoformat() for name, time in times.items() if time},
+            valid_from=node.valid_from and node.valid_from.isoformat(),
+            valid_to=node.valid_to and node.valid_to.isoformat(),
+            observed_at=node.observed_at and node.observed_at.isoformat(),
         )
         if node.vector:
             graph.vector(node.node_id, node.vector)

@@ -87,6 +87,17 @@ def test_every_span_of_a_node_is_a_candidate_and_a_span_of_two_nodes_only_one(
     assert candidates["s@1:0-3"].score == candidates["s@1:4-7"].score == 1.0
 
 
+def test_of_two_nodes_of_one_score_the_smaller_id_brings_a_span_whichever_leg_found_it(
+    planner: Planner, scope: str
+) -> None:
+    graph = Graph().source("s", "one two", [(0, 3), (4, 7)]).node("root").edge("root", "n").node("away", 0)
+    graph.node("n", spans=[("s", 0, 3), ("s", 4, 7)])
+    graph.node("a", spans=[("s", 0, 3)]).node("z", spans=[("s", 4, 7)]).into(planner, scope)
+    seeds = [{"node_id": "root"}, {"node_id": "a", "score": 0.5}, {"node_id": "z", "score": 0.5}]
+    plan = ask(planner, scope, seeds=seeds)  # n is reached, at a decay of 0.5
+    assert {s.text: s.verdict.candidate.node_id for s in plan.spans} == {"one": "a", "two": "n"}
+
+
 def test_a_node_without_provenance_brings_no_candidate(
     planner: Planner, conn: Connection, scope: str
 ) -> None:

@@ -24,7 +24,7 @@ def narrow(planner: Planner) -> Planner:
 def exact(vector: list[float], query: list[float]) -> float:
     """Return the similarity of recall.md in Python integers, which cannot round."""
     grids = [[round(float(x) * 2**20) for x in normalise([v])[0][0]] for v in (vector, query)]
-    return min(1.0, max(0.0, sum(a * b for a, b in zip(*grids, strict=True)) / 2**40))
+    return min(1.0, max(0.0, float(sum(a * b for a, b in zip(*grids, strict=True))) / 2**40))
 
 
 def best(angles: dict[str, float], k: int, *questions: float) -> dict[str, float]:
@@ -158,7 +158,7 @@ def _dated(planner: Planner, scope: str) -> None:
         "until_inside": (None, inside),
     }
     for name, (start, end) in intervals.items():
-        graph.node(name, 0, **{"valid_from": start, "valid_to": end})
+        graph.node(name, 0, valid_from=start, valid_to=end)
     for name, time in {"at_start": first, "observed_inside": inside, "at_end": last}.items():
         graph.node(name, 0, valid_from=after, observed_at=time)
     graph.into(planner, scope)

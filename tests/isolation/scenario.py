@@ -1,0 +1,106 @@
+"""A tenant's day in which every statement of a tenant is sent, and what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg_pool import ConnectionPool
+
+from planner import EvidencePlan, InsufficientEvidence, Planner, Settings
+from planner.errors import ConflictingInput
+from tests.integration.graph import Graph, ask, circle_embedder
+
+DOCUMENT = "# Harbour\n\nThe gate closes at 10.\n\nSee [the log](log.md) at 40.\n\nThe end at 80.\n"
+
+
+@dataclass
+class Sent:
+    """The statements of one tenant, in order, each with its parameters."""
+
+    statements: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+@contextmanager
+def recorded(url: str) -> Iterator[tuple[Planner, Sent]]:
+    """Open a planner whose statements with parameters are kept."""
+    sent = Sent()
+
+    def keep(cursor: psycopg.Cursor[Any], query: Any, params: Any) -> None:
+        if isinstance(params, dict) and "scope_id" in params:
+            sent.statements.append((query.as_string(cursor), params))
+
+    class Recorder(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+            keep(self, query, params)
+            return super().execute(query, params, **options)
+
+        def stream(self, query: Any, params: Any = None, **options: Any) -> Any:
+            keep(self, query, params)
+            return super().stream(query, params, **options)
+
+    settings = Settings(max_frac_per_source=1.0)
+    with ConnectionPool(url, min_size=1, kwargs={"cursor_factory": Recorder}, open=True) as pool:
+        yield Planner.from_pool(pool, settings=settings, embedder=circle_embedder()), sent
+
+
+def lived(planner: Planner, scope: str) -> list[EvidencePlan]:
+    """Live through it; return the plans that were made."""
+    _write(planner, scope)
+    plans = _ask(planner, scope)
+    _look(planner, scope, plans)
+    return plans
+
+
+def _write(planner: Planner, scope: str) -> None:
+    planner.ingest_text(scope, "doc.md", DOCUMENT)
+    graph = (
+        Graph().node("a", 5, text="First.").node("b", 15, text="Second.").node("far", 170, text="Far off.")
+    )
+    graph.node("aside", 90, text="Aside.").edge("a", "b").edge("b", "far", 0.5).edge("a", "aside", 0.1)
+    graph.into(planner, scope)
+    Graph().node("b", 25, text="Second, again.").edge("b", "a", 0.9).into(planner, scope)
+    planner.ingest_text(scope, "doc.md", DOCUMENT.replace("closes at 10", "opens at 20"))
+    planner.ingest_text(scope, "doc.md", DOCUMENT)
+    with suppress(ConflictingInput):
+        Graph().edge("a", "nobody").into(planner, scope)
+
+
+def _ask(planner: Planner, scope: str) -> list[EvidencePlan]:
+    kind = {"field": "kind", "op": "in", "value": ["fact", "paragraph", "heading"]}
+    trust = {"field": "trust", "op": "gte", "value": "external"}
+    window = {"from": "2020-01-01T00:00:00Z"}
+    plans = [
+        ask(planner, scope, text="at 0", parts=["at 90"], counter="openai:o200k_base"),
+        ask(planner, scope, text="at 0", match=kind, must=trust, window=window, seeds=[{"node_id": "a"}]),
+        ask(planner, scope, text="at 0", as_of=2, direction="in", budget_tokens=20),
+        ask(planner, scope, text="at 0", k=1, hops=1, fanout=1, roots=1),
+    ]
+    with suppress(InsufficientEvidence):
+        planner.plan(scope, "at 0", budget_tokens=1)
+    return plans
+
+
+def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
+    narrow = plans[-1]
+    for what in ("far.txt@2:0-8", "far", "doc.md", "The end at 80", "nothing of the sort", "aside"):
+        planner.why(narrow.ref, what)
+    planner.load(narrow.ref)
+    planner.replay(narrow.ref)
+    planner.slice_text(scope, "b.txt@2:0-7")
+    planner.span_row(scope, "b.txt@2:0-7")
+    planner.sources(scope)
+    planner.source(scope, "doc.md")
+
+
+def attempt(conn: psycopg.Connection[Any], statement: str, params: dict[str, Any]) -> list[Any] | str:
+    """Run a statement and take it back; return its rows, else how many it wrote, or its error."""
+    try:
+        with conn.transaction(force_rollback=True):
+            cursor = conn.execute(statement.encode(), params, prepare=False)
+            return sorted(cursor.fetchall(), key=repr) if cursor.description else [("wrote", cursor.rowcount)]
+    except psycopg.Error as error:
+        return str(error.sqlstate)
