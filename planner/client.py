@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,25 +14,27 @@ from planner.embedders import embedder as embedder_named
 from planner.engine import Engine, once, utc_now
 from planner.errors import IngestError, RequestError
 from planner.ingest import parse, scope_id
-from planner.pipeline import browse, explain, tuning
+from planner.ingest.media import CONVERSATION
+from planner.pipeline import append, browse, tuning
 from planner.pipeline.browse import Scope, SourceDetail, SourcePage
 from planner.pipeline.ingest import Ingested, ingest
 from planner.pipeline.plan import plan
+from planner.pipeline.reembed import DEFAULT_BATCH, Reembedded, reembed
+from planner.pipeline.reembed import Progress as ReembedProgress
 from planner.pipeline.tuning import VectorIndex
-from planner.pipeline.why import why
+from planner.pipeline.withdraw import withdraw_vanished
 from planner.ports import Clock, Embedder, Rescorer, TokenCounter
-from planner.reading import InputFile, discover, read
-from planner.request import SCOPE_PATTERN, PlanRequest
+from planner.reading import InputFile, discover, is_seen_whole, read, synced
+from planner.request import PlanRequest
+from planner.retaining import Retaining
 from planner.settings import Settings, load
 from planner.store.connect import Pool, Store
 from planner.store.read import slice_text, span_row
-from planner.trace.replay import Replay
-from planner.trace.why import Why
+from planner.tracing import Tracing, check_scope
 from planner.types import (
     EvidencePlan,
     IngestFailure,
     IngestReport,
-    PlanRef,
     SourceClass,
     Span,
     SpanRef,
@@ -43,14 +44,11 @@ from planner.types import (
 Progress = Callable[[InputFile], None]
 Message = Mapping[str, Any]
 
-CONVERSATION = "application/vnd.conversation+json"
-
-
 STATISTICS_EVERY = 500
 """Nodes written between two looks at the statistics."""
 
 
-class Planner:
+class Planner(Tracing, Retaining):
     """Ingests sources and plans evidence from them. Make one with `connect`, `embedded` or `from_pool`."""
 
     def __init__(self, engine: Engine, resources: ExitStack | None = None) -> None:
@@ -129,23 +127,30 @@ class Planner:
         trust: Trust = "external",
         attributes: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        sync: bool = False,
     ) -> IngestReport:
         """Ingest files, folders (sorted), globs or `-` (standard input), each source in its own transaction.
 
         A file that cannot be ingested is in the report's `failures`, and the rest goes on; `progress` is
-        called after each file. Raises RequestError, EmbedderError, StoreError.
+        called after each file. With `sync` the paths are folders, and sources that came from folders of these
+        names, but from files that are no longer there, are withdrawn; none where a folder is empty or cannot
+        be read. Raises RequestError, EmbedderError, StoreError.
         """
         check_scope(scope)
         several = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        folders = synced(several) if sync else frozenset()
         done: list[Ingested] = []
         failures: list[IngestFailure] = []
+        files: list[InputFile] = []
         for file in discover(several):
+            files.append(file)
             try:
                 raw = read(file, self.engine.settings.max_file_bytes)
                 done.append(
                     self._ingest(
                         scope,
                         raw,
+                        {"folder": file.folder, "file": file.source_id} if file.folder else {},
                         source_id=file.source_id,
                         title=title,
                         trust=trust,
@@ -156,6 +161,10 @@ class Planner:
                 failures.append(IngestFailure(str(file.path or file.source_id), error.code, str(error)))
             if progress is not None:
                 progress(file)
+        if sync and is_seen_whole(files):
+            kept = {source.source_id for made in done for source in made.sources}
+            seen = {file.source_id for file in files}
+            done.append(withdraw_vanished(self.engine, scope, folders=folders, files=seen, kept=kept))
         self._refresh_statistics(done)
         return _report(scope, done, failures)
 
@@ -178,6 +187,7 @@ class Planner:
         made = self._ingest(
             scope,
             text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"),
+            {},
             source_id=source_id,
             media_type=media_type,
             title=title,
@@ -200,8 +210,18 @@ class Planner:
         **about: Any,
     ) -> IngestReport:
         """Ingest a conversation: messages with `content`, `speaker` or `role`, `time` and `id`, in order."""
-        data = json.dumps({"messages": list(messages)}, default=_iso)
+        data = append.conversation_json(messages)
         return self.ingest_text(scope, source_id, data, media_type=CONVERSATION, title=title, **about)
+
+    def append(self, scope: str, conversation: str, messages: Sequence[Message]) -> IngestReport:
+        """Put messages behind the last of a conversation, at the same cost however long it is.
+
+        A message whose `id` is there already is passed over; a conversation that is not there, or was
+        withdrawn or erased, begins with these. Raises RequestError, IngestError, EmbedderError, StoreError.
+        """
+        made = append.append(self.engine, check_scope(scope), conversation, list(messages))
+        self._refresh_statistics([made])
+        return _report(scope, [made], [])
 
     def plan(
         self,
@@ -217,21 +237,6 @@ class Planner:
         but the first two have left a trace that their detail names as `plan`.
         """
         return plan(self.engine, _request(scope, text, fields), rescore)
-
-    def load(self, ref: str | PlanRef) -> EvidencePlan:
-        """Return a stored plan by `<scope>:<plan_id>`. Raises UnknownPlan."""
-        return explain.load(self.engine, _plan_ref(ref))
-
-    def replay(self, ref: str | PlanRef) -> Replay:
-        """Decide a stored plan again from its candidates. Raises UnknownPlan, ReplayMismatch."""
-        return explain.replay(self.engine, _plan_ref(ref))
-
-    def why(self, ref: str | PlanRef, what: str) -> Why:
-        """Say where in a stored plan a span, a node, a source or a phrase fell, or that it was selected.
-
-        Raises RequestError, UnknownPlan.
-        """
-        return why(self.engine, _plan_ref(ref), what)
 
     def slice_text(self, scope: str, ref: str | SpanRef) -> str:
         """Return a span's text, checked against the span ledger. Raises UnknownSpan, IntegrityError."""
@@ -261,6 +266,28 @@ class Planner:
         """Build the scope's own vector index, for scopes above `exact_limit`. Raises RequestError."""
         return tuning.build_index(self.engine, check_scope(scope))
 
+    def reembed(
+        self,
+        scope: str,
+        embedder: str | Embedder | None = None,
+        *,
+        batch: int = DEFAULT_BATCH,
+        progress: ReembedProgress | None = None,
+    ) -> Reembedded:
+        """Move a scope to another embedding model: one by name, a given one, else the configured one.
+
+        Its vectors are made `batch` nodes a transaction while the old ones serve, then one transaction
+        switches; a run that was interrupted goes on. Raises UnknownScope, SettingsError, RequestError,
+        ConflictingInput, EmbedderError, StoreError.
+        """
+        check_scope(scope)
+        chosen = embedder if embedder is not None else self.engine.embedder()
+        if isinstance(chosen, str):
+            chosen = embedder_named(chosen, self.engine.settings.embedder_http)
+        done = reembed(self.engine, scope, chosen, batch=batch, progress=progress)
+        tuning.refresh_statistics(self.engine)
+        return done
+
     def _refresh_statistics(self, done: Sequence[Ingested]) -> None:
         """After a load of some size let PostgreSQL see what it holds now; autovacuum would come later."""
         self._unanalysed += sum(made.counts.get("nodes", 0) for made in done)
@@ -268,16 +295,9 @@ class Planner:
             self._unanalysed = 0
             tuning.refresh_statistics(self.engine)
 
-    def _ingest(self, scope: str, raw: bytes, **about: Any) -> Ingested:
+    def _ingest(self, scope: str, raw: bytes, origin: Mapping[str, str], **about: Any) -> Ingested:
         batch = parse(raw, max_span_chars=self.engine.settings.max_span_chars, **about)
-        return ingest(self.engine, scope, batch)
-
-
-def check_scope(name: str) -> str:
-    """Return a scope's name. Raises RequestError where it is not one."""
-    if not isinstance(name, str) or re.fullmatch(SCOPE_PATTERN[1:-1], name) is None:
-        raise RequestError(f"{name!r} is not a scope name; it must match {SCOPE_PATTERN}", field="scope")
-    return name
+        return ingest(self.engine, scope, batch, origin=origin)
 
 
 def _engine(
@@ -289,7 +309,8 @@ def _engine(
     clock: Clock = utc_now,
     actor: str = "library",
 ) -> Engine:
-    make = (lambda: embedder) if embedder is not None else once(lambda: embedder_named(settings.embedder))
+    configured = once(partial(embedder_named, settings.embedder, settings.embedder_http))
+    make = configured if embedder is None else lambda: embedder
     return Engine(store, settings, make, counters or {}, clock, actor)
 
 
@@ -302,18 +323,6 @@ def _request(
         return scope
     data = {"scope": scope} if isinstance(scope, str) else dict(scope)
     return PlanRequest.parse({**data, **({"text": text} if text is not None else {}), **fields})
-
-
-def _plan_ref(ref: str | PlanRef) -> PlanRef:
-    wanted = ref if isinstance(ref, PlanRef) else PlanRef.parse(ref)
-    check_scope(wanted.scope)
-    return wanted
-
-
-def _iso(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not JSON data")
 
 
 def _report(scope: str, done: Sequence[Ingested], failures: Sequence[IngestFailure]) -> IngestReport:

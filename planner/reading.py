@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from planner.errors import ConflictingInput, IngestError, OversizedInput, UnreadableInput
+from planner.errors import ConflictingInput, IngestError, OversizedInput, RequestError, UnreadableInput
 from planner.ingest.ids import MAX_ID_BYTES
 
 STDIN = "-"
@@ -21,12 +21,14 @@ STDIN_ID = "stdin"
 class InputFile:
     """A file to ingest and the id of its source; `path` is None for standard input.
 
-    A `problem` found on the way is raised by `read`, so that the other files go on.
+    A `problem` found on the way is raised by `read`, so that the other files go on. `folder` is the name of
+    the folder that the id is relative to.
     """
 
     source_id: str
     path: Path | None
     problem: IngestError | None = None
+    folder: str | None = None
 
 
 def discover(paths: Sequence[str | Path]) -> Iterator[InputFile]:
@@ -52,6 +54,21 @@ def discover(paths: Sequence[str | Path]) -> Iterator[InputFile]:
             if found.problem is None:
                 seen[found.source_id] = found.path
             yield found
+
+
+def synced(paths: Sequence[str | Path]) -> frozenset[str]:
+    """Return the names of folders that are to be mirrored. Raises RequestError where a path is none."""
+    for path in paths:
+        if not Path(path).is_dir():
+            raise RequestError(
+                f"{_text(str(path))} is not a folder; what vanished is known of folders alone", field="sync"
+            )
+    return frozenset(_folder_name(Path(path)) for path in paths)
+
+
+def is_seen_whole(files: Sequence[InputFile]) -> bool:
+    """Say whether every folder could be read and held a file: an absent volume is an empty folder too."""
+    return not any(file.problem and file.path and file.path.is_dir() for file in files)
 
 
 def read(file: InputFile, max_file_bytes: int, stdin: BinaryIO | None = None) -> bytes:
@@ -126,14 +143,20 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _file(path: Path, root: Path) -> InputFile:
-    source_id = path.relative_to(root).as_posix()
+    source_id, folder = path.relative_to(root).as_posix(), _folder_name(root)
     shown = _text(source_id)
     if shown != source_id:
-        return InputFile(shown, path, UnreadableInput(f"the name {shown!r} is not UTF-8; rename the file"))
+        problem = UnreadableInput(f"the name {shown!r} is not UTF-8; rename the file")
+        return InputFile(shown, path, problem, folder)
     if len(source_id.encode()) > MAX_ID_BYTES:
         problem = UnreadableInput(f"the path {source_id[:60]}… is longer than {MAX_ID_BYTES} bytes")
-        return InputFile(source_id, path, problem)
-    return InputFile(source_id, path)
+        return InputFile(source_id, path, problem, folder)
+    return InputFile(source_id, path, None, folder)
+
+
+def _folder_name(folder: Path) -> str:
+    """Return a folder's own name: it is the same on every machine that holds the folder, its path is not."""
+    return _text(os.path.basename(os.path.abspath(folder))) or "/"  # noqa: PTH100, PTH119  # `..` is resolved
 
 
 def _text(name: str) -> str:

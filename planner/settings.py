@@ -1,8 +1,8 @@
 """The `[planner]` configuration: one frozen model, validated when it is loaded, never clamped.
 
 Values come from `planner.toml`, then `PLANNER_*` variables, then arguments; the later wins, and
-`Loaded.origins` says which did. Tables (`kind_priors`, `models`) are merged key by key over the defaults
-of the same origin order; in a variable they are written as JSON.
+`Loaded.origins` says which did. Tables (`kind_priors`, `models`, `embedder_http`) are merged key by key over
+the defaults of the same origin order; in a variable they are written as JSON.
 """
 
 from __future__ import annotations
@@ -42,6 +42,29 @@ class ModelEntry(BaseModel):
     counter: str | None = None
 
 
+class HttpEndpoint(BaseModel):
+    """An OpenAI-compatible service of embeddings, for `embedder = "http"` (docs/embedders.md).
+
+    `model` and `revision` name its vectors in the store, wherever it runs. The key is read from the
+    environment variable `api_key_env`, so that no file and no setting holds it. A request has at most
+    `batch_size` texts of `batch_chars` characters in all, and `timeout_s` to be answered; one that failed in
+    passing is sent again at most `retries` times.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    url: str = Field(pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$", description="as https://host/v1")
+    model: str = Field(pattern=NOT_EMPTY)
+    dimensions: Annotated[int, Field(ge=1, le=16_000)]
+    revision: str = Field(default="", pattern=r"^[^\x00]*$")
+    request_dimensions: bool = Field(default=False, description="ask for vectors of `dimensions`")
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    batch_size: Annotated[int, Field(ge=1, le=2_048)] = 64
+    batch_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 64_000
+    timeout_s: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)] = 30.0
+    retries: Annotated[int, Field(ge=0, le=10)] = 4
+
+
 DEFAULT_MODELS: Mapping[str, ModelEntry] = MappingProxyType(
     {
         "gpt-4": ModelEntry(context_window=8_192, counter="openai:cl100k_base"),
@@ -68,7 +91,8 @@ class Settings(BaseModel):
     trace: Literal["sync", "off"] = "sync"
 
     # Ingest
-    embedder: str = Field(default="wordllama", description="name of an embedder")
+    embedder: str = Field(default="wordllama", description="name of an embedder: wordllama or http")
+    embedder_http: HttpEndpoint | None = None
     max_span_chars: Annotated[int, Field(ge=100, le=100_000)] = 900
     max_file_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 64 * 1024 * 1024
 
@@ -117,6 +141,7 @@ class Settings(BaseModel):
         out: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         out["database_url"] = mask_password(self.database_url)
         out["kind_priors"] = dict(self.kind_priors)
+        out["embedder_http"] = self.embedder_http.model_dump() if self.embedder_http else None
         out["models"] = {name: entry.model_dump() for name, entry in self.models.items()}
         return out
 
@@ -156,8 +181,17 @@ def load(
             both_tables = isinstance(value, Mapping) and isinstance(values.get(key), Mapping)
             values[key] = {**values[key], **value} if both_tables else value
             origins[key] = origin
+    return Loaded(_valid(values, origins), MappingProxyType(origins))
+
+
+def check_values(values: Mapping[str, Any], origin: str) -> None:
+    """Raise SettingsError where one of these values is not one that its setting may have."""
+    _valid(values, dict.fromkeys(values, origin))
+
+
+def _valid(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     try:
-        return Loaded(Settings(**values), MappingProxyType(origins))
+        return Settings(**values)
     except ValidationError as error:
         raise _explained(error, origins) from None
 
@@ -221,7 +255,7 @@ def _explained(error: ValidationError, origins: Mapping[str, str]) -> SettingsEr
     first = error.errors()[0]
     key = str(first["loc"][0]) if first["loc"] else "planner"
     path = ".".join(str(part) for part in first["loc"]) or key
-    value = "***" if key == "database_url" else first["input"]
+    value = _shown(key, first["input"])
     origin = origins.get(key, "argument")
     return SettingsError(
         f"{path} = {value!r} ({origin}): {first['msg'].lower()}",
@@ -230,3 +264,9 @@ def _explained(error: ValidationError, origins: Mapping[str, str]) -> SettingsEr
         origin=origin,
         allowed=first["msg"],
     )
+
+
+def _shown(key: str, value: object) -> object:
+    """Return a refused value, hidden where a password or a key may have been written into it."""
+    secret = key == "database_url" or (key == "embedder_http" and not isinstance(value, (int, float)))
+    return "***" if secret else value

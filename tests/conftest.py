@@ -14,6 +14,7 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from planner.embedded import EmbeddedServer
+from tests.pooler import Through, pooler
 
 # The developer's settings are not the tests', and the variables of the tests are no settings.
 _VARIABLES = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PLANNER_")}
@@ -32,6 +33,16 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def through(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Through]:
+    """Give the way to a database that tests ask in: PLANNER_TEST_POOLER (PgBouncer), else none between."""
+    if not (program := _VARIABLES.get("PLANNER_TEST_POOLER")):
+        yield lambda url: url
+        return
+    with pooler(program, server_url, tmp_path_factory.mktemp("pooler")) as through:
+        yield through
+
+
+@pytest.fixture(scope="session")
 def template_url(server_url: str) -> Iterator[str]:
     """Give a migrated database that nobody is connected to."""
     from planner.store.upgrade import migrate
@@ -42,24 +53,24 @@ def template_url(server_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def database_url(server_url: str, template_url: str) -> Iterator[str]:
+def database_url(server_url: str, template_url: str, through: Through) -> Iterator[str]:
     """Give a fresh migrated database."""
     with _database(server_url, template=make_url(template_url).database) as url:
-        yield url
+        yield through(url)
 
 
 @pytest.fixture(scope="module")
-def module_database_url(server_url: str, template_url: str) -> Iterator[str]:
+def module_database_url(server_url: str, template_url: str, through: Through) -> Iterator[str]:
     """Give a fresh migrated database that the tests of a module share."""
     with _database(server_url, template=make_url(template_url).database) as url:
-        yield url
+        yield through(url)
 
 
 @pytest.fixture(scope="session")
-def shared_database_url(server_url: str, template_url: str) -> Iterator[str]:
+def shared_database_url(server_url: str, template_url: str, through: Through) -> Iterator[str]:
     """Give one migrated database for all tests that keep to a scope of their own."""
     with _database(server_url, template=make_url(template_url).database) as url:
-        yield url
+        yield through(url)
 
 
 @pytest.fixture

@@ -65,11 +65,13 @@ CREATE TABLE planner.source_version (
     observed_at    timestamptz,
     extends_tx     bigint,
     erased_tx      bigint,
+    withdrawn_tx   bigint,
     CONSTRAINT source_version_pkey PRIMARY KEY (scope_id, source_id, version_tx),
     CONSTRAINT source_version_body_check CHECK ((body IS NULL) = (erased_tx IS NOT NULL)),
     CONSTRAINT source_version_length_check CHECK (byte_length >= 0 AND (body IS NULL OR octet_length(body) = byte_length)),
     CONSTRAINT source_version_hash_check CHECK (length(text_hash) = 32),
     CONSTRAINT source_version_extends_check CHECK (extends_tx < version_tx),
+    CONSTRAINT source_version_withdrawn_check CHECK (withdrawn_tx > version_tx),
     CONSTRAINT source_version_trust_check CHECK (trust IN ('untrusted', 'external', 'internal', 'verified'))
 );
 
@@ -91,11 +93,15 @@ CREATE TABLE planner.span (
     ascii_bytes     bigint  NOT NULL,
     non_ascii_chars bigint  NOT NULL,
     text_hash       bytea   NOT NULL,
+    message_id      text    COLLATE "C",
     CONSTRAINT span_pkey PRIMARY KEY (scope_id, source_id, version_tx, span_start, span_end),
     CONSTRAINT span_range_check CHECK (span_start >= 0 AND span_end > span_start),
     CONSTRAINT span_counts_check CHECK (ascii_bytes >= 0 AND non_ascii_chars >= 0 AND ordinal >= 0),
     CONSTRAINT span_hash_check CHECK (length(text_hash) = 32)
 );
+
+-- "Is this message there already?" Without one, appending would read the conversation.
+CREATE INDEX span_message_idx ON planner.span (scope_id, source_id, message_id) WHERE message_id IS NOT NULL;
 
 CREATE TABLE planner.derivation (
     scope_id        uuid   NOT NULL,
@@ -215,8 +221,9 @@ CREATE TABLE planner.embedding (
     CONSTRAINT embedding_hash_check CHECK (length(text_hash) = 32)
 );
 
--- Vectors of unchanged text are found again by its hash.
-CREATE INDEX embedding_text_idx ON planner.embedding (scope_id, model_id, text_hash);
+-- Vectors of unchanged text are found again by its hash. The model comes last: beside the key, an index that
+-- begins with scope and model too would be taken for look-ups by node while statistics do not know the model yet.
+CREATE INDEX embedding_text_idx ON planner.embedding (scope_id, text_hash, model_id);
 
 -- the trace: no foreign keys out of it, no source text in it ------------------------------------------
 
@@ -370,6 +377,19 @@ ALTER TABLE planner.plan_candidate ALTER COLUMN scope_id SET STATISTICS 0;
 ALTER TABLE planner.plan_node ALTER COLUMN scope_id SET STATISTICS 0;
 ALTER TABLE planner.delivery ALTER COLUMN scope_id SET STATISTICS 0;
 ALTER TABLE planner.api_token ALTER COLUMN scope_id SET STATISTICS 0;
+
+-- Nor on what a source says: statistics are samples of the values, which erasure would have to find again.
+
+ALTER TABLE planner.source_version ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE planner.source_version ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE planner.source_version ALTER COLUMN uri SET STATISTICS 0;
+ALTER TABLE planner.source_version ALTER COLUMN attributes SET STATISTICS 0;
+ALTER TABLE planner.span ALTER COLUMN heading_path SET STATISTICS 0;
+ALTER TABLE planner.span ALTER COLUMN speaker SET STATISTICS 0;
+ALTER TABLE planner.span ALTER COLUMN message_id SET STATISTICS 0;
+ALTER TABLE planner.node ALTER COLUMN label SET STATISTICS 0;
+ALTER TABLE planner.node ALTER COLUMN attributes SET STATISTICS 0;
+ALTER TABLE planner.embedding ALTER COLUMN vec SET STATISTICS 0;
 
 -- placement, then foreign keys -------------------------------------------------------------------------
 

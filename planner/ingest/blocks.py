@@ -19,7 +19,8 @@ from planner.types import Batch, EdgeDraft, JsonObject, NodeDraft, SourceDraft, 
 class Block:
     """A byte range of canonical text, of one kind, before it is trimmed and cut.
 
-    `parent` is the `start` of the heading's block that it belongs to; none: the source itself.
+    `parent` is the `start` of the block that it belongs to, a heading's or a definition's; none: the source
+    itself.
     """
 
     start: int
@@ -50,24 +51,23 @@ def assemble(draft: SourceDraft, blocks: Sequence[Block], max_span_chars: int) -
 def weave(draft: SourceDraft, ranges: Iterable[tuple[Block, int, int]]) -> Batch:
     """Return the batch of one source with a span and a node for each range of a block, as it is.
 
-    `nodes[0]` stands for the source, `nodes[1:]` for its spans in order. Each span node is `part_of` its
-    heading's node, else the source's, and has the following one as `next`.
+    `nodes[0]` stands for the source, `nodes[1:]` for its spans in order. Each span node is `part_of` the
+    first node of its parent block, else the source's, and has the following one as `next`.
     """
     spans: list[Span] = []
     nodes = [source_node(draft)]
     edges: list[EdgeDraft] = []
     seen: Counter[tuple[str, bytes]] = Counter()
-    heading_at: dict[int, str] = {}
+    first_at: dict[int, str] = {}
     for block, start, end in ranges:
         span = _span(draft.text, block, start, end, len(spans))
         identity = node_id(draft.source_id, span.kind, span.text_hash, seen[span.kind, span.text_hash])
         seen[span.kind, span.text_hash] += 1
-        parent = None if block.parent is None else heading_at.get(block.parent)
+        parent = None if block.parent is None else first_at.get(block.parent)
         edges.append(EdgeDraft(identity, parent or nodes[0].node_id, "part_of"))
         if spans:
             edges.append(EdgeDraft(nodes[-1].node_id, identity, "next"))
-        if block.kind == "heading":
-            heading_at.setdefault(block.start, identity)
+        first_at.setdefault(block.start, identity)
         spans.append(span)
         nodes.append(_span_node(draft, block, span, identity))
     return Batch((replace(draft, spans=tuple(spans)),), tuple(nodes), tuple(edges))
@@ -86,6 +86,7 @@ def _span(text: bytes, block: Block, start: int, end: int, ordinal: int) -> Span
         text_hash=text_hash(part),
         heading_path=block.heading_path,
         speaker=block.speaker,
+        message_id=block.attributes.get("message_id"),
     )
 
 

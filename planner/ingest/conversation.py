@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -36,6 +36,16 @@ def parse_conversation(draft: SourceDraft, max_span_chars: int) -> Batch:
     message or line and the field, and EmptyInput where every message is empty.
     """
     header, entries = _entries(draft.text.decode())
+    return conversation_batch(draft, header, entries, max_span_chars)
+
+
+def conversation_batch(
+    draft: SourceDraft,
+    header: Mapping[str, Any],
+    entries: Iterable[tuple[str, int, Any]],
+    max_span_chars: int,
+) -> Batch:
+    """Return the batch of a conversation: what it says of itself, and `(where, position, message)`."""
     messages = [
         message for where, position, entry in entries if (message := _message(entry, where, position))
     ]
@@ -50,6 +60,11 @@ def parse_conversation(draft: SourceDraft, max_span_chars: int) -> Batch:
         attributes={**({"conversation_id": identity} if identity else {}), **draft.attributes},
     )
     return assemble(draft, list(_blocks(messages)), max_span_chars)
+
+
+def messages_of(text: str) -> list[Any]:
+    """Return the messages of a conversation in any of its shapes, as they are. Raises MalformedInput."""
+    return [entry for _, _, entry in _entries(text)[1]]
 
 
 def is_message(value: object) -> bool:

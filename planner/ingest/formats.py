@@ -7,10 +7,23 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from planner.errors import MalformedInput, UnsupportedInput
-from planner.ingest import conversation, markdown, text
+from planner.ingest import code, conversation, delimited, exports, html, mail, markdown, pdf, text
 from planner.ingest.facts import storable
 from planner.ingest.ids import MAX_ID_BYTES
-from planner.ingest.media import CONVERSATION, MARKDOWN, PLAIN
+from planner.ingest.languages import FAMILIES
+from planner.ingest.media import (
+    CHATGPT,
+    CLAUDE,
+    CONVERSATION,
+    CSV,
+    HTML,
+    MAIL,
+    MARKDOWN,
+    MBOX,
+    PDF,
+    PLAIN,
+    TSV,
+)
 from planner.types import Batch, SourceDraft
 
 Parser = Callable[[SourceDraft, int], Batch]
@@ -20,6 +33,12 @@ PARSERS: Mapping[str, tuple[Parser, str]] = MappingProxyType(
         MARKDOWN: (markdown.parse_markdown, markdown.PARSER_VERSION),
         PLAIN: (text.parse_text, text.PARSER_VERSION),
         CONVERSATION: (conversation.parse_conversation, conversation.PARSER_VERSION),
+        **dict.fromkeys((CSV, TSV), (delimited.parse_delimited, delimited.PARSER_VERSION)),
+        HTML: (html.parse_html, html.PARSER_VERSION),
+        PDF: (pdf.parse_pdf, pdf.PARSER_VERSION),
+        **dict.fromkeys((MAIL, MBOX), (mail.parse_mail, mail.PARSER_VERSION)),
+        **dict.fromkeys((CHATGPT, CLAUDE), (exports.parse_export, exports.PARSER_VERSION)),
+        **dict.fromkeys(FAMILIES, (code.parse_code, code.PARSER_VERSION)),
     }
 )
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from blake3 import blake3
 
-from planner.errors import IngestError, MalformedInput
+from planner.errors import IngestError, MalformedInput, UnsupportedInput
 from planner.ingest.blocks import Block, weave
 from planner.ingest.canonical import canonical_text
 from planner.ingest.formats import checked, parse_source
@@ -21,7 +21,7 @@ from planner.ingest.import_records import (
     SpanRecord,
     read_record,
 )
-from planner.ingest.media import PLAIN, media_type_of
+from planner.ingest.media import NOT_ONE_TEXT, PLAIN, media_type_of
 from planner.types import Batch, EdgeDraft, NodeDraft, SourceDraft
 
 PARSER_VERSION = "import/1"
@@ -124,6 +124,8 @@ def _source(
     try:
         draft = _draft(record, canonical_text(raw), defaults, explicit=spans is not None)
         if spans is None:
+            if draft.media_type in NOT_ONE_TEXT:
+                raise UnsupportedInput(f"{draft.media_type!r} is no text of one source; ingest its file")
             return parse_source(draft, max_span_chars)
     except IngestError as error:
         raise type(error)(f"line {number}: {error}", **{**error.detail, "line": number}) from None
@@ -146,6 +148,8 @@ def _fingerprint(blocks: Sequence[Block]) -> str:
 
 def _draft(record: SourceRecord, text: bytes, defaults: SourceDraft, *, explicit: bool) -> SourceDraft:
     guessed = PLAIN if explicit else media_type_of(record.source_id, text.decode())
+    if guessed in NOT_ONE_TEXT:
+        guessed = PLAIN
     return checked(
         SourceDraft(
             source_id=record.source_id,

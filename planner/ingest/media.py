@@ -9,13 +9,27 @@ import regex
 
 from planner.errors import UnsupportedInput
 from planner.ingest.conversation import is_message, load_json
+from planner.ingest.languages import BY_EXTENSION as _CODE
 
 MARKDOWN = "text/markdown"
 PLAIN = "text/plain"
 CONVERSATION = "application/vnd.conversation+json"
 IMPORT = "application/vnd.planner.import+jsonl"
 
-MEDIA_TYPES = (MARKDOWN, PLAIN, CONVERSATION, IMPORT)
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
+HTML = "text/html"
+PDF = "application/pdf"
+MAIL = "message/rfc822"
+MBOX = "application/mbox"
+CHATGPT = "application/vnd.chatgpt.export+json"
+CLAUDE = "application/vnd.claude.export+json"
+
+AS_BYTES = frozenset({PDF, MAIL, MBOX})
+"""What is no text in one encoding: its parser reads the bytes."""
+
+NOT_ONE_TEXT = AS_BYTES | {CHATGPT, CLAUDE}
+"""What cannot be the text of one source."""
 
 _BY_EXTENSION = {
     "md": MARKDOWN,
@@ -25,22 +39,35 @@ _BY_EXTENSION = {
     "txt": PLAIN,
     "text": PLAIN,
     "log": PLAIN,
+    "csv": CSV,
+    "tsv": TSV,
+    "tab": TSV,
+    "htm": HTML,
+    "html": HTML,
+    "xhtml": HTML,
+    "pdf": PDF,
+    "eml": MAIL,
+    "mbox": MBOX,
+    **_CODE,
 }
 _UNREAD = {
-    "htm": "HTML",
-    "html": "HTML",
-    "xhtml": "HTML",
     "xml": "XML",
     "svg": "SVG",
     "ipynb": "a Jupyter notebook",
     "rtf": "RTF",
-    "eml": "e-mail",
-    "mbox": "e-mail",
 }
 _JSON = ("json", "jsonl", "ndjson")
 
 _MARKS = regex.compile(r"^(?:#{1,6} \S|```|~~~|\|.*\|[ \t]*$|[-*] \S|> \S)", regex.MULTILINE)
+_PAGE = regex.compile(r"\s*+<(?:!doctype\s+html|html)\b", regex.IGNORECASE)
 _SNIFFED_CHARS = 64 * 1024
+
+
+def media_type_of_bytes(source_id: str, raw: bytes) -> str | None:
+    """Guess the media type of an input before it is decoded, from its extension; a PDF from its bytes."""
+    if raw.startswith(b"%PDF-"):
+        return PDF
+    return _BY_EXTENSION.get(_extension(source_id))
 
 
 def media_type_of(source_id: str, text: str) -> str:
@@ -48,8 +75,7 @@ def media_type_of(source_id: str, text: str) -> str:
 
     Raises UnsupportedInput for formats that are text but hold markup which no parser here reads.
     """
-    name = source_id.rsplit("/", 1)[-1]
-    extension = name.rpartition(".")[2].lower() if "." in name else ""
+    extension = _extension(source_id)
     if extension in _UNREAD:
         raise UnsupportedInput(f"no parser reads {_UNREAD[extension]}; convert it to Markdown or plain text")
     if extension in _BY_EXTENSION:
@@ -59,11 +85,18 @@ def media_type_of(source_id: str, text: str) -> str:
         if found is None:
             _refuse_broken(text, lines=extension != "json")
             raise UnsupportedInput(
-                "this JSON is neither a conversation (messages with `content`) nor an import "
-                "(lines with `record`)"
+                "this JSON is neither a conversation (messages with `content`), nor an import (lines with "
+                "`record`), nor an export of ChatGPT or Claude"
             )
         return found
+    if found is None and _PAGE.match(text):
+        return HTML
     return found or (MARKDOWN if _MARKS.search(text[:_SNIFFED_CHARS]) else PLAIN)
+
+
+def _extension(source_id: str) -> str:
+    name = source_id.rsplit("/", 1)[-1]
+    return name.rpartition(".")[2].lower() if "." in name else ""
 
 
 def _refuse_broken(text: str, lines: bool) -> None:
@@ -79,16 +112,25 @@ def _json_type(text: str) -> str | None:
     opening = text.lstrip()[:1]
     if opening == "[":
         values = _loaded(text)
-        return CONVERSATION if isinstance(values, list) and values and is_message(values[0]) else None
+        return _conversation_type(values[0]) if isinstance(values, list) and values else None
     if opening != "{":
         return None
     first = _loaded(text.lstrip().split("\n", 1)[0]) or _loaded(text)
     if isinstance(first, Mapping):
         if "record" in first:
             return IMPORT
-        if "messages" in first or is_message(first):
-            return CONVERSATION
+        return CONVERSATION if "messages" in first else _conversation_type(first)
     return None
+
+
+def _conversation_type(value: object) -> str | None:
+    """Tell a message, or a conversation of an export, by its fields."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("mapping"), Mapping):
+            return CHATGPT
+        if isinstance(value.get("chat_messages"), list):
+            return CLAUDE
+    return CONVERSATION if is_message(value) else None
 
 
 def _loaded(text: str) -> object:

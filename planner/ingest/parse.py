@@ -10,8 +10,9 @@ from typing import Any
 from planner.ingest.canonical import canonical_text
 from planner.ingest.facts import instant, json_attributes
 from planner.ingest.formats import checked, parse_source
+from planner.ingest.html import as_utf8
 from planner.ingest.import_batch import parse_import
-from planner.ingest.media import IMPORT, media_type_of
+from planner.ingest.media import AS_BYTES, HTML, IMPORT, media_type_of, media_type_of_bytes
 from planner.types import Batch, SourceClass, SourceDraft, Trust
 
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
@@ -32,17 +33,18 @@ def parse(
     position: int | None = None,
     max_span_chars: int = 900,
 ) -> Batch:
-    """Parse one input: one source, or all that an open import file holds (docs/jsonl-import.md).
+    """Parse one input: one source, or all that an open import file or an export of conversations holds.
 
     A media type of None is guessed from the id's extension and the content. What is said here wins over
     what a source says of itself; in an import it is the default for records that leave it out. Raises an
     IngestError that names what is wrong and where.
     """
-    text = canonical_text(raw)
+    known = media_type or media_type_of_bytes(source_id, raw)
+    text = raw if known in AS_BYTES else canonical_text(as_utf8(raw) if known == HTML else raw)
     draft = checked(
         SourceDraft(
             source_id=source_id,
-            media_type=media_type or media_type_of(source_id, text.decode()),
+            media_type=known or media_type_of(source_id, text.decode()),
             text=text,
             spans=(),
             parser_version="",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from planner.errors import RequestError, UnknownSource
 from planner.ingest import scope_id as id_of_scope
 from planner.recall.frame import read_state
 from planner.store.connect import run
+from planner.store.write import whole_texts
 from planner.types import JsonObject, SourceClass, Span, SpanRef, Trust
 
 MAX_PAGE = 10_000
@@ -39,7 +40,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class SourceSummary:
-    """A source with its newest version; `byte_length` is of its canonical text."""
+    """A source with its newest version; `byte_length` is of its whole text, with what was appended."""
 
     source_id: str
     media_type: str
@@ -50,6 +51,7 @@ class SourceSummary:
     byte_length: int
     observed_at: datetime | None
     erased: bool
+    withdrawn: bool
     spans: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,8 +74,19 @@ class SourcePage:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldSpan:
+    """A span of a source as the ledger has it; `ref` names the version that it is in."""
+
+    ref: SpanRef
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class SourceDetail:
-    """All that is kept of a source and its newest version but the text; `ingested_at` is that version's."""
+    """All that is kept of a source and its newest version but the text; `ingested_at` is that version's.
+
+    Length, hash and spans are those of the whole text: of all versions that were appended, with their base.
+    """
 
     scope: str
     source_id: str
@@ -93,16 +106,13 @@ class SourceDetail:
     parser_version: str
     ingested_at: datetime
     erased: bool
+    withdrawn: bool
     versions: int
-    spans: tuple[Span, ...]
-
-    def ref(self, span: Span) -> SpanRef:
-        """Return the reference of one of the spans."""
-        return SpanRef(self.source_id, self.version_tx, span.start, span.end)
+    spans: tuple[HeldSpan, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the source as JSON data."""
-        spans = [{"ref": str(self.ref(span)), **_json(asdict(span))} for span in self.spans]
+        spans = [{"ref": str(held.ref), **_json(asdict(held.span))} for held in self.spans]
         return {**_json(asdict(self)), "spans": spans}
 
 
@@ -126,7 +136,7 @@ def sources(engine: Engine, scope: str, *, after: str | None, limit: int) -> Sou
 
 
 def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
-    """Return a source, its newest version and that one's spans. Raises UnknownScope, UnknownSource."""
+    """Return a source, its newest version and the spans of its text. Raises UnknownScope, UnknownSource."""
     scope_id = id_of_scope(scope)
     params: dict[str, Any] = {"scope_id": scope_id, "source_id": storable(source_id, "source")}
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
@@ -134,10 +144,12 @@ def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
         row = run(conn, "show_source", params).fetchone()
         if row is None:
             raise UnknownSource(f"no source {source_id!r} in scope {scope!r}", source=source_id)
-        params["version_tx"] = row[5]
+        *about, is_extended = row
         ledger = run(conn, "source_spans", params).fetchall()
-    columns: tuple[Any, ...] = (scope, *row, tuple(_span(entry) for entry in ledger))
-    return SourceDetail(*columns)
+        whole = whole_texts(conn, scope_id, [source_id]) if is_extended and not row[16] else {}
+    columns: tuple[Any, ...] = (scope, *about, tuple(_held(source_id, entry) for entry in ledger))
+    found = SourceDetail(*columns)
+    return replace(found, text_hash=whole[source_id][0]) if whole else found
 
 
 def storable(text: str, field: str) -> str:
@@ -151,9 +163,10 @@ def storable(text: str, field: str) -> str:
     return text
 
 
-def _span(row: Sequence[Any]) -> Span:
-    start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, path, speaker = row
-    return Span(start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(path), speaker)
+def _held(source_id: str, row: Sequence[Any]) -> HeldSpan:
+    version_tx, start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, path, *said = row
+    span = Span(start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(path), *said)
+    return HeldSpan(SpanRef(source_id, version_tx, start, end), span)
 
 
 def _json(fields: dict[str, Any]) -> dict[str, Any]:

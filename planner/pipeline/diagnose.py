@@ -31,7 +31,7 @@ def examine_parts(settings: Settings, scopes: Sequence[Scope]) -> Iterator[Check
 
 def _embedder(settings: Settings, scopes: Sequence[Scope]) -> Check:
     try:
-        chosen = embedder_named(settings.embedder)
+        chosen = embedder_named(settings.embedder, settings.embedder_http)
         made = chosen.embed([PROBE])
     except PlannerError as error:
         return Check("embedder", False, str(error), "set `embedder` to one that can be loaded")
@@ -40,12 +40,11 @@ def _embedder(settings: Settings, scopes: Sequence[Scope]) -> Check:
         return Check("embedder", False, said, f"it must return (1, {chosen.dimensions})")
     mine = (chosen.name, chosen.revision, chosen.dimensions)
     others = [s.name for s in scopes if s.model and (s.model, s.model_revision, s.dimensions) != mine]
-    described = f"{chosen.name} {chosen.revision}, {chosen.dimensions} dimensions"
+    described = f"{chosen.name} {chosen.revision}".rstrip() + f", {chosen.dimensions} dimensions"
     if others:
         said = f"{described}; the vectors of {', '.join(others)} were made by another model"
-        return Check(
-            "embedder", False, said, "use the embedder of those scopes, or ingest them into new ones"
-        )
+        remedy = "use the embedder of those scopes, or move them to this one with `planner reembed`"
+        return Check("embedder", False, said, remedy)
     return Check("embedder", True, f"{described}; as every scope that has vectors")
 
 

@@ -6,8 +6,10 @@ made again inside the lock; only where that asks for texts that have no vector y
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +24,8 @@ from planner.recall.question import check_model, unit_vectors
 from planner.recall.score import normalise
 from planner.store.changes import Changes, Current, changes
 from planner.store.connect import Connection, run
+from planner.store.models import known_model
+from planner.store.retry import attempts
 from planner.store.write import (
     Entry,
     NodeVector,
@@ -73,26 +77,68 @@ class _StartOver(Exception):
     """Another writer came first, and what it wrote asks for vectors that were not made."""
 
 
-def ingest(engine: Engine, scope: str, batch: Batch, *, action: str = "ingest") -> Ingested:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A batch, the part of the scope that it meets, and what it changes there."""
+
+    batch: Batch
+    current: Current
+    changes: Changes
+
+
+Compare = Callable[[Connection, UUID, int], Compared]
+"""Compares an input with a scope at its newest transaction; it may be asked again inside the lock."""
+
+
+def ingest(
+    engine: Engine, scope: str, batch: Batch, *, origin: Mapping[str, str] = MappingProxyType({})
+) -> Ingested:
     """Write a parsed batch as one ledger transaction; nothing where nothing changed.
 
-    Raises IngestError, EmbedderError or StoreError, and has written nothing then.
+    `origin` is for the ledger: the file that it came from and its folder. Raises IngestError, EmbedderError
+    or StoreError, and has written nothing then.
     """
-    _check_kinds(engine, batch)
+
+    def compare(conn: Connection, scope_id: UUID, last_tx: int) -> Compared:
+        current = read_current(conn, scope_id, batch, last_tx=last_tx)
+        return Compared(batch, current, changes(batch, current))
+
+    check_kinds(engine, batch)
+    return write(engine, scope, compare, "ingest", origin=origin)
+
+
+def write(
+    engine: Engine,
+    scope: str,
+    compare: Compare,
+    action: str,
+    *,
+    origin: Mapping[str, str] = MappingProxyType({}),
+    repeatable: bool = True,
+) -> Ingested:
+    """Write what `compare` finds changed as one ledger transaction of the given action.
+
+    What is `repeatable` compares equal once it is written, so that it is tried again where the connection was
+    lost. Raises as `ingest` does.
+    """
     for _ in range(MAX_ROUNDS):
         try:
-            return _attempt(engine, scope, batch, action)
+            attempt = partial(_attempt, engine, scope, compare, action, origin)
+            return attempts(engine.store)(attempt) if repeatable else attempt()
         except _StartOver:
             continue
     raise ConflictingInput(f"other writers kept changing {scope!r} in {MAX_ROUNDS} attempts; try again later")
 
 
-def _attempt(engine: Engine, scope: str, batch: Batch, action: str) -> Ingested:
+def _attempt(
+    engine: Engine, scope: str, compare: Compare, action: str, origin: Mapping[str, str]
+) -> Ingested:
     scope_id = id_of_scope(scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
         model = _model_of(conn, scope_id)
-        current = _current(conn, scope_id, batch)
-    found = changes(batch, current)
+        row = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone()
+        compared = compare(conn, scope_id, row[0] if row else 0)
+    batch, current, found = compared.batch, compared.current, compared.changes
     if not found:
         return _unchanged(batch, current)
     space = _space(engine, batch, found, model)
@@ -100,23 +146,18 @@ def _attempt(engine: Engine, scope: str, batch: Batch, action: str) -> Ingested:
     with engine.store.scoped(scope_id, "writer") as conn:
         tx = next_tx(conn, scope_id, scope, engine.clock())
         if tx != current.last_tx + 1:
-            current = read_current(conn, scope_id, batch, last_tx=tx - 1)
-            found = changes(batch, current)
+            compared = compare(conn, scope_id, tx - 1)
+            batch, current, found = compared.batch, compared.current, compared.changes
             vectors = _given(batch, found) if batch.embeddings else vectors
-            is_covered = bool(batch.embeddings) or _is_covered(found, vectors)
+            is_covered = bool(batch.embeddings) or _is_covered(conn, scope_id, found, vectors, model)
             if not found or not is_covered or _model_of(conn, scope_id) != model:
                 raise _StartOver
         check_edge_ends(conn, scope_id, batch)
-        entry = Entry(engine.actor, action, engine.clock(), _detail(found, current))
+        entry = Entry(engine.actor, action, engine.clock(), {**_detail(found), **origin})
         write_entry(conn, scope_id, tx, entry)
         write_changes(conn, scope_id, tx, engine.actor, found, current.versions)
         embedded = _write_vectors(conn, scope_id, tx, found, vectors, model, space)
     return _report(batch, found, current, tx, embedded)
-
-
-def _current(conn: Connection, scope_id: UUID, batch: Batch) -> Current:
-    row = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone()
-    return read_current(conn, scope_id, batch, last_tx=row[0]) if row else Current(last_tx=0)
 
 
 def _model_of(conn: Connection, scope_id: UUID) -> Model | None:
@@ -196,8 +237,19 @@ def _texts(engine: Engine, batch: Batch, nodes: tuple[NodeDraft, ...]) -> dict[s
     return {n.node_id: embed_text(n, texts, engine.settings.kind_priors) for n in nodes if n.spans}
 
 
-def _is_covered(found: Changes, vectors: _Vectors) -> bool:
-    return all(node.node_id in vectors.hash_of for node in found.opened if node.spans)
+def _is_covered(
+    conn: Connection, scope_id: UUID, found: Changes, vectors: _Vectors, model: Model | None
+) -> bool:
+    """Say whether every opened node has its vector, those included that the store had: one may be erased."""
+    if not all(node.node_id in vectors.hash_of for node in found.opened if node.spans):
+        return False
+    left = [hashed for hashed, row in vectors.by_hash.items() if row is None]
+    if model is None or not left:
+        return True
+    params = {"scope_id": scope_id, "model_id": model.model_id, "hashes": left}
+    held = run(conn, "embedded_hashes", params).fetchall()
+    current = {(node_id, bytes(hashed)) for node_id, hashed, is_current in held if is_current}
+    return set(left) <= {bytes(hashed) for _, hashed, _ in held} and vectors.current <= current
 
 
 def _write_vectors(
@@ -224,15 +276,13 @@ def _write_vectors(
 
 def _adopt(conn: Connection, scope_id: UUID, tx: int, space: _Space) -> int:
     """Make the scope's first model known, and let the scope use it from this transaction on."""
-    named = {"name": space.name, "revision": space.revision, "dimensions": space.dimensions}
-    run(conn, "register_model", named)
-    row = run(conn, "find_model", named).fetchone()
-    assert row is not None
-    run(conn, "adopt_model", {"scope_id": scope_id, "model_id": row[0], "tx": tx})
-    return int(row[0])
+    model_id = known_model(conn, space.name, space.revision, space.dimensions)
+    run(conn, "adopt_model", {"scope_id": scope_id, "model_id": model_id, "tx": tx})
+    return model_id
 
 
-def _check_kinds(engine: Engine, batch: Batch) -> None:
+def check_kinds(engine: Engine, batch: Batch) -> None:
+    """Raise MalformedInput where a span has a kind that selection cannot weigh."""
     priors = engine.settings.kind_priors
     for source in batch.sources:
         for span in source.spans:
@@ -244,7 +294,7 @@ def _check_kinds(engine: Engine, batch: Batch) -> None:
                 )
 
 
-def _detail(found: Changes, current: Current) -> dict[str, Any]:
+def _detail(found: Changes) -> dict[str, Any]:
     """Return what the ledger says of the changes: ids and counts, never text."""
     return {
         "sources": [s.source_id for s in found.sources],

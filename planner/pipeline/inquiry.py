@@ -65,7 +65,8 @@ class Inquiry:
         key = _key(ref) if ref else dict.fromkeys(("source_id", "version_tx", "start", "end"))
         row = run(self.conn, "explain_named", {**self._params(what), **key}).fetchone()
         is_span, is_node, is_source = row or (False, False, False)
-        if ref is not None and is_span:
+        # What a plan selected is known of its trace, also where the version was pruned since.
+        if ref is not None and (is_span or ref in self.found.verdicts):
             rows = run(self.conn, "explain_span", {**self._params(what), **key}).fetchall()
             stands_for_it = SpanRef(*rows[0]) if rows else ref
             return Subject("span", (stands_for_it,), 1, asked=None if stands_for_it == ref else ref)

@@ -9,6 +9,7 @@ from planner.ports import Rescorer, TokenCounter
 from planner.request import PlanRequest
 from planner.selection.budget import resolve_budget
 from planner.store.connect import run
+from planner.store.retry import attempts
 from planner.tokens import counter as counter_named
 from planner.trace.record import Record
 from planner.types import Budget, EvidencePlan
@@ -24,13 +25,14 @@ def plan(engine: Engine, request: PlanRequest, rescorer: Rescorer | None = None)
     """
     watch = Stopwatch()
     effective, counter, budget = asked(engine, request)
-    draft = Draft(engine, effective, counter, budget, rescorer, watch)
     try:
-        with engine.store.scoped(draft.scope_id, "reader", snapshot=True) as conn:
-            draft.look(conn)
-            draft.recall(conn)
-            draft.count(conn)
-            draft.decide(conn)
+        for attempt in attempts(engine.store):
+            draft = Draft(engine, effective, counter, budget, rescorer, watch)
+            with attempt, engine.store.scoped(draft.scope_id, "reader", snapshot=True) as conn:
+                draft.look(conn)
+                draft.recall(conn)
+                draft.count(conn)
+                draft.decide(conn)
     except (RequestError, NotFound):
         raise
     except PlannerError as error:

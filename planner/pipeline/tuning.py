@@ -72,4 +72,5 @@ def build_index(engine: Engine, scope: str) -> VectorIndex:
             model_id=sql.Literal(state.model.model_id),
         )
         run(conn, statement)
+        run(conn, compose("sample_no_vectors", name=sql.Identifier(name)))
     return VectorIndex(name, state.live_nodes, built=True)

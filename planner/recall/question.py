@@ -66,7 +66,8 @@ def check_model(embedder: Embedder, model: Model) -> None:
     if mine != theirs:
         raise EmbedderError(
             f"this scope's vectors were made by {_described(theirs)}, the embedder is {_described(mine)}; "
-            "vectors of different models cannot be compared: use the scope's embedder, or give `embedding`",
+            "vectors of different models cannot be compared: use the scope's embedder, or move the scope to "
+            "this one with `planner reembed`; a question may bring its own `embedding`",
             scope_model=model.name,
             embedder=embedder.name,
         )

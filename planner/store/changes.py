@@ -18,13 +18,17 @@ Interval = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class CurrentVersion:
-    """The newest version of a source, as idempotency compares it."""
+    """The newest version of a source, as idempotency compares it.
+
+    Where it extends others, `content` is that of the whole text. One that has `ended` (it was withdrawn or
+    erased) is equal to nothing.
+    """
 
     version_tx: int
     content: tuple[Any, ...]
     metadata: tuple[Any, ...]
     identity: tuple[Any, ...]
-    erased: bool
+    ended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ def _is_changed(source: SourceDraft, held: CurrentVersion | None) -> bool:
             "these never change: use another source id",
             source_id=source.source_id,
         )
-    return held.erased or content_of(source) != held.content or metadata_of(source) != held.metadata
+    return held.ended or content_of(source) != held.content or metadata_of(source) != held.metadata
 
 
 def _is_redescribed(source: SourceDraft, held: CurrentVersion | None) -> bool:

@@ -198,11 +198,17 @@ def _contents(conn: Connection, *, is_owner: bool) -> Iterator[Check]:
         dangling = run(conn, "dangling_edges").fetchall()
         gaps = run(conn, "ledger_gaps").fetchall()
         miscounted = run(conn, "miscounted_scopes").fetchall()
+        unused = [name for (name,) in run(conn, "unused_vector_indexes")]
     counts = ", ".join(f"{number} in {scope}" for scope, number in dangling)
     # A link may wait for a source that has not arrived: worth knowing, not wrong.
     yield Check(
         "edges", None if dangling else True, f"current edges without a current end: {counts or 'none'}"
     )
+    if unused:
+        remedy = " ".join(f"DROP INDEX CONCURRENTLY planner.{name};" for name in unused)
+        yield Check(
+            "unused vector indexes", None, f"of models that no scope uses: {', '.join(unused)}", remedy
+        )
     if gaps:
         said = "; ".join(
             f"{scope}: {entries} entries for {last} transactions" for scope, last, entries in gaps

@@ -46,10 +46,8 @@ def span_row(conn: Connection, scope_id: UUID, ref: SpanRef) -> Span:
     row = run(conn, "span_row", {"scope_id": scope_id, **_key(ref)}).fetchone()
     if row is None:
         raise UnknownSpan(f"the span ledger has no {ref}", ref=str(ref))
-    kind, ordinal, ascii_bytes, non_ascii, hashed, heading_path, speaker = row
-    return Span(
-        ref.start, ref.end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(heading_path), speaker
-    )
+    kind, ordinal, ascii_bytes, non_ascii, hashed, path, *said = row
+    return Span(ref.start, ref.end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(path), *said)
 
 
 def slice_text(conn: Connection, scope_id: UUID, ref: SpanRef) -> str:

@@ -112,6 +112,7 @@ source_version = sa.Table(
     optional("observed_at", TIME),
     optional("extends_tx", sa.BigInteger),
     optional("erased_tx", sa.BigInteger),
+    optional("withdrawn_tx", sa.BigInteger),
     key("source_version_pkey", "scope_id", "source_id", "version_tx"),
     check("source_version_body_check", "(body IS NULL) = (erased_tx IS NOT NULL)"),
     check(
@@ -120,6 +121,7 @@ source_version = sa.Table(
     ),
     check("source_version_hash_check", "length(text_hash) = 32"),
     check("source_version_extends_check", "extends_tx < version_tx"),
+    check("source_version_withdrawn_check", "withdrawn_tx > version_tx"),
     check("source_version_trust_check", "trust IN ('untrusted', 'external', 'internal', 'verified')"),
     reference("source_version_source_fkey", "source", "scope_id source_id"),
     reference("source_version_ledger_fkey", "ledger", "scope_id version_tx", "scope_id tx"),
@@ -146,11 +148,17 @@ span = sa.Table(
     column("ascii_bytes", sa.BigInteger),
     column("non_ascii_chars", sa.BigInteger),
     column("text_hash", BYTEA),
+    optional("message_id", ID),
     key("span_pkey", "scope_id", "source_id", "version_tx", "span_start", "span_end"),
     check("span_range_check", "span_start >= 0 AND span_end > span_start"),
     check("span_counts_check", "ascii_bytes >= 0 AND non_ascii_chars >= 0 AND ordinal >= 0"),
     check("span_hash_check", "length(text_hash) = 32"),
     reference("span_source_version_fkey", "source_version", "scope_id source_id version_tx"),
+)
+sa.Index(
+    "span_message_idx",
+    *(span.c[name] for name in ("scope_id", "source_id", "message_id")),
+    postgresql_where=span.c.message_id.is_not(None),
 )
 
 derivation = sa.Table(
@@ -301,13 +309,22 @@ embedding = sa.Table(
     reference("embedding_scope_fkey", "scope", "scope_id"),
     reference("embedding_model_fkey", "embedding_model", "model_id"),
 )
-sa.Index("embedding_text_idx", embedding.c.scope_id, embedding.c.model_id, embedding.c.text_hash)
+sa.Index("embedding_text_idx", embedding.c.scope_id, embedding.c.text_hash, embedding.c.model_id)
 
-# No statistics on scope_id: the migration says why.
+WORDS = {
+    source_version: ("body", "title", "uri", "attributes"),
+    span: ("heading_path", "speaker", "message_id"),
+    node: ("label", "attributes"),
+    embedding: ("vec",),
+}
+"""The columns that hold what a source says; erasure empties them."""
+
+# No statistics on these, nor on scope_id: the migration says why.
 for _table in metadata.tables.values():
-    if "scope_id" in _table.columns:
-        sa.event.listen(
-            _table,
-            "after_create",
-            DDL(f"ALTER TABLE {_table.fullname} ALTER COLUMN scope_id SET STATISTICS 0"),  # type: ignore[no-untyped-call]
-        )
+    for _name in ("scope_id", *WORDS.get(_table, ())):
+        if _name in _table.columns:
+            sa.event.listen(
+                _table,
+                "after_create",
+                DDL(f"ALTER TABLE {_table.fullname} ALTER COLUMN {_name} SET STATISTICS 0"),  # type: ignore[no-untyped-call]
+            )

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from blake3 import blake3
+
 from planner.errors import ConflictingInput
 from planner.hashing import text_hash
 from planner.store.chain import GENESIS, entry_hash
@@ -48,15 +50,17 @@ def read_current(conn: Connection, scope_id: UUID, batch: Batch, *, last_tx: int
         "sources": [source.source_id for source in batch.sources],
         "nodes": [node.node_id for node in batch.nodes],
     }
+    found = run(conn, "current_versions", params).fetchall()
+    whole = whole_texts(conn, scope_id, [row[0] for row in found if row[10] and not row[9]])
     versions = {
         row[0]: CurrentVersion(
             version_tx=row[1],
-            content=(row[2], row[3]),
+            content=whole.get(row[0], (row[2], row[3])),
             metadata=(row[4], row[5], row[6], canonical_json(row[7]), row[8]),
-            identity=(row[10], row[11], row[12], row[13]),
-            erased=row[9] is not None,
+            identity=tuple(row[11:15]),
+            ended=row[9],
         )
-        for row in run(conn, "current_versions", params).fetchall()
+        for row in found
     }
     nodes = {
         row[0]: CurrentNode((*row[2:4], canonical_json(row[4]), *row[5:9], tuple(row[9] or ())), row[10])
@@ -68,6 +72,26 @@ def read_current(conn: Connection, scope_id: UUID, batch: Batch, *, last_tx: int
         for row in run(conn, "current_edges", {"scope_id": scope_id, "nodes": touched}).fetchall()
     }
     return Current(last_tx, versions, nodes, edges)
+
+
+def whole_texts(
+    conn: Connection, scope_id: UUID, sources: Sequence[str]
+) -> dict[str, tuple[bytes, str | None]]:
+    """Return the hash of each source's whole text, over all versions of its newest chain, and their parser.
+
+    The parser is None where the versions were not read by the same one.
+    """
+    if not sources:
+        return {}
+    hashers: dict[str, Any] = {}
+    parsers: dict[str, set[str]] = {}
+    for source_id, body, parser in run(conn, "chain_texts", {"scope_id": scope_id, "sources": list(sources)}):
+        hashers.setdefault(source_id, blake3()).update(body)
+        parsers.setdefault(source_id, set()).add(parser)
+    return {
+        source_id: (hasher.digest(), parsers[source_id].pop() if len(parsers[source_id]) == 1 else None)
+        for source_id, hasher in hashers.items()
+    }
 
 
 def check_edge_ends(conn: Connection, scope_id: UUID, batch: Batch) -> None:
@@ -168,12 +192,13 @@ def write_embeddings(
     if closing:
         run(conn, "close_embeddings", {**base, "nodes": sorted(closing)})
     if vectors:
-        rows = [(v.node_id, v.text_hash, _literal(v.vector)) for v in vectors]
+        rows = [(v.node_id, v.text_hash, vector_literal(v.vector)) for v in vectors]
         named = _named(("node_id", "text_hash", "vec"), rows)
         run(conn, "write_embeddings", {**base, "model_id": model_id, **named})
 
 
-def _literal(vector: Sequence[float] | None) -> str | None:
+def vector_literal(vector: Sequence[float] | None) -> str | None:
+    """Return a vector as pgvector reads it."""
     return None if vector is None else "[" + ",".join(map(str, vector)) + "]"
 
 
@@ -200,10 +225,11 @@ def _versions(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
             s.trust,
             canonical_json(s.attributes),
             s.observed_at,
+            s.extends_tx,
         )
         for s in sources
     ]
-    return _named((*names, "attributes", "observed_at"), rows)
+    return _named((*names, "attributes", "observed_at", "extends_tx"), rows)
 
 
 def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
@@ -220,11 +246,12 @@ def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
             span.ascii_bytes,
             span.non_ascii_chars,
             span.text_hash,
+            span.message_id,
         )
         for source in sources
         for span in source.spans
     ]
-    return _named((*names, "non_ascii_chars", "text_hash"), rows)
+    return _named((*names, "non_ascii_chars", "text_hash", "message_id"), rows)
 
 
 def _nodes(nodes: Sequence[NodeDraft]) -> dict[str, list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 
@@ -13,3 +13,8 @@ def plan_id(made_at: datetime, random: bytes) -> UUID:
     value[6] = value[6] & 0x0F | 0x70
     value[8] = value[8] & 0x3F | 0x80
     return UUID(bytes=bytes(value))
+
+
+def first_id(made_at: datetime) -> UUID:
+    """Return the smallest id of a time: those made in an earlier millisecond are below it, no other is."""
+    return plan_id(max(made_at, datetime(1970, 1, 1, tzinfo=UTC)), bytes(10))

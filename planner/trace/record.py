@@ -205,7 +205,7 @@ def _node_columns(nodes: Sequence[RecalledNode]) -> dict[str, list[Any]]:
 
 
 def _verdicts(rows: Sequence[Sequence[Any]]) -> tuple[Verdict, ...]:
-    refs = [SpanRef(*row[2:6]) for row in rows]
+    refs = {row[0]: SpanRef(*row[2:6]) for row in rows}
     out = []
     for row in rows:
         (
@@ -230,6 +230,6 @@ def _verdicts(rows: Sequence[Sequence[Any]]) -> tuple[Verdict, ...]:
             sliceable=outcome != Outcome.UNSLICEABLE,
         )  # fmt: skip
         (weight,) = struct.unpack(">d", struct.pack(">q", bits))
-        duplicate_of = None if original is None else refs[original]
+        duplicate_of = refs.get(original)
         out.append(Verdict(candidate, weight, Outcome(outcome), order, duplicate_of))
     return tuple(out)

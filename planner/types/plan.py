@@ -14,7 +14,10 @@ from planner.types.refs import JsonObject, PlanRef
 
 @dataclass(frozen=True, slots=True)
 class PlannedSpan:
-    """A candidate as a plan reports it. `text` is filled for selected spans that are not erased."""
+    """A candidate as a plan reports it.
+
+    `text` is filled for selected spans; `origin_erased` says that it is gone since.
+    """
 
     verdict: Verdict
     text: str | None = None
@@ -37,7 +40,7 @@ class PlannedSpan:
             "tokens": candidate.tokens,
         }
         if verdict.outcome is Outcome.SELECTED:
-            return {**out, "text": self.text}
+            return {**out, "text": self.text, "origin_erased": self.text is None}
         out["outcome"] = verdict.outcome.value
         if verdict.duplicate_of is not None:
             out["duplicate_of"] = str(verdict.duplicate_of)

@@ -23,6 +23,7 @@ class Span:
     text_hash: bytes
     heading_path: tuple[str, ...] = ()
     speaker: str | None = None
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class SourceDraft:
     """A parsed source, ready to be written as one version.
 
     `text` is the canonical text: UTF-8, `\\n` newlines, otherwise the author's bytes. `spans` are in
-    the order of their ordinals. A source of a conversation has its id and position there.
+    the order of their ordinals. A source of a conversation has its id and position there. A version that
+    extends the one of `extends_tx` holds only what comes after it.
     """
 
     source_id: str
@@ -46,6 +48,7 @@ class SourceDraft:
     observed_at: datetime | None = None
     conversation_id: str | None = None
     position: int | None = None
+    extends_tx: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class IngestedSource:
     """What became of one source: its newest version, and what changed with it."""
 
     source_id: str
-    status: Literal["new", "changed", "unchanged"]
+    status: Literal["new", "changed", "unchanged", "withdrawn"]
     version_tx: int
     spans: int
 

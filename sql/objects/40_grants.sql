@@ -42,6 +42,7 @@ GRANT USAGE ON SEQUENCE planner.embedding_model_id_seq TO planner_writer;
 GRANT UPDATE (last_tx, live_nodes) ON planner.scope TO planner_writer;
 
 -- It closes what is no longer current.
+GRANT UPDATE (withdrawn_tx) ON planner.source_version TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.node TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.edge TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.scope_model TO planner_writer;
@@ -49,7 +50,7 @@ GRANT UPDATE (tx_to) ON planner.embedding TO planner_writer;
 
 -- Erasure empties columns, and deletes the two tables' rows that are nothing without their text.
 GRANT UPDATE (body, title, uri, attributes, erased_tx) ON planner.source_version TO planner_writer;
-GRANT UPDATE (heading_path, speaker) ON planner.span TO planner_writer;
+GRANT UPDATE (heading_path, speaker, message_id) ON planner.span TO planner_writer;
 GRANT UPDATE (label, attributes) ON planner.node TO planner_writer;
 GRANT DELETE ON planner.embedding, planner.token_count TO planner_writer;
 

@@ -22,7 +22,7 @@ VALUES (%(scope_id)s, %(tx)s, %(now)s, %(actor)s, %(action)s, %(detail)s::jsonb,
 -- The newest version of each of these sources, with all that idempotency compares.
 SELECT DISTINCT ON (v.source_id)
        v.source_id, v.version_tx, v.text_hash, v.parser_version, v.title, v.uri, v.trust, v.attributes,
-       v.observed_at, v.erased_tx, s.class, s.media_type, s.conversation_id, s.position
+       v.observed_at, v.erased_tx IS NOT NULL OR v.withdrawn_tx IS NOT NULL, v.extends_tx IS NOT NULL, s.class, s.media_type, s.conversation_id, s.position
   FROM planner.source s
   JOIN planner.source_version v
     ON v.scope_id = %(scope_id)s AND v.source_id = s.source_id
@@ -106,26 +106,27 @@ ON CONFLICT (scope_id, source_id) DO NOTHING;
 -- name: write_versions
 -- One new version of each changed source.
 INSERT INTO planner.source_version (scope_id, version_tx, actor, source_id, body, byte_length, text_hash,
-       parser_version, title, uri, trust, attributes, observed_at)
+       parser_version, title, uri, trust, attributes, observed_at, extends_tx)
 SELECT %(scope_id)s, %(tx)s, %(actor)s, r.source_id, r.body, r.byte_length, r.text_hash, r.parser_version,
-       r.title, r.uri, r.trust, r.attributes::jsonb, r.observed_at
+       r.title, r.uri, r.trust, r.attributes::jsonb, r.observed_at, r.extends_tx
   FROM unnest(%(source_id)s::text[], %(body)s::bytea[], %(byte_length)s::bigint[], %(text_hash)s::bytea[],
               %(parser_version)s::text[], %(title)s::text[], %(uri)s::text[], %(trust)s::text[],
-              %(attributes)s::text[], %(observed_at)s::timestamptz[])
-       AS r (source_id, body, byte_length, text_hash, parser_version, title, uri, trust, attributes, observed_at);
+              %(attributes)s::text[], %(observed_at)s::timestamptz[], %(extends_tx)s::bigint[])
+       AS r (source_id, body, byte_length, text_hash, parser_version, title, uri, trust, attributes, observed_at,
+             extends_tx);
 
 -- name: write_spans
 -- The span ledger of the new versions; heading paths arrive as JSON, since arrays of arrays must be square.
 INSERT INTO planner.span (scope_id, version_tx, source_id, span_start, span_end, kind, ordinal, heading_path,
-       speaker, ascii_bytes, non_ascii_chars, text_hash)
+       speaker, ascii_bytes, non_ascii_chars, text_hash, message_id)
 SELECT %(scope_id)s, %(tx)s, r.source_id, r.span_start, r.span_end, r.kind, r.ordinal,
        ARRAY(SELECT jsonb_array_elements_text(r.heading_path::jsonb)),
-       r.speaker, r.ascii_bytes, r.non_ascii_chars, r.text_hash
+       r.speaker, r.ascii_bytes, r.non_ascii_chars, r.text_hash, r.message_id
   FROM unnest(%(source_id)s::text[], %(start)s::bigint[], %(end)s::bigint[], %(kind)s::text[],
               %(ordinal)s::integer[], %(heading_path)s::text[], %(speaker)s::text[], %(ascii_bytes)s::bigint[],
-              %(non_ascii_chars)s::bigint[], %(text_hash)s::bytea[])
+              %(non_ascii_chars)s::bigint[], %(text_hash)s::bytea[], %(message_id)s::text[])
        AS r (source_id, span_start, span_end, kind, ordinal, heading_path, speaker, ascii_bytes,
-             non_ascii_chars, text_hash);
+             non_ascii_chars, text_hash, message_id);
 
 -- name: close_nodes
 -- End these current nodes at this transaction; what they said stays readable as of before.

@@ -88,8 +88,11 @@ def planner(shared_database_url: str) -> Iterator[Planner]:
 
 @pytest.fixture(scope="session")
 def conn(shared_database_url: str) -> Iterator[Connection]:
-    """Give a superuser's connection to the same database, to see and to damage what is there."""
-    with psycopg.connect(shared_database_url, autocommit=True) as connection:
+    """Give a superuser's connection to the same database, to see and to damage what is there.
+
+    It prepares nothing, since behind a pooler the next statement may meet another session.
+    """
+    with psycopg.connect(shared_database_url, autocommit=True, prepare_threshold=None) as connection:
         yield connection
 
 

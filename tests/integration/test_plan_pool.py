@@ -119,16 +119,20 @@ def test_a_planner_leaves_the_callers_pool_open(shared_database_url: str, scope:
         ask(planner, scope)
 
 
-def test_a_killed_connection_is_an_error_of_ours_and_the_next_call_works(
+def test_a_killed_connection_is_an_error_of_ours_and_a_plan_takes_another(
     shared_database_url: str, conn: Connection, scope: str
 ) -> None:
+    def kill() -> None:
+        with pool.connection() as used:
+            conn.execute("SELECT pg_terminate_backend(%s)", (used.info.backend_pid,))
+
     with pool_of(shared_database_url) as pool:
         planner = over(pool)
         fan(0).into(planner, scope)
-        with pool.connection() as used:
-            conn.execute("SELECT pg_terminate_backend(%s)", (used.info.backend_pid,))
+        kill()
         with pytest.raises(StoreUnavailable):
-            ask(planner, scope)
+            planner.sources(scope)
+        kill()
         assert ask(planner, scope).spans
 
 

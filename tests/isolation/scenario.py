@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
 from planner import EvidencePlan, InsufficientEvidence, Planner, Settings
+from planner.embedders import CallableEmbedder
 from planner.errors import ConflictingInput
-from tests.integration.graph import Graph, ask, circle_embedder
+from tests.integration.graph import MODEL, Graph, ask, circle_embedder
 
 DOCUMENT = "# Harbour\n\nThe gate closes at 10.\n\nSee [the log](log.md) at 40.\n\nThe end at 80.\n"
 
@@ -52,6 +55,7 @@ def lived(planner: Planner, scope: str) -> list[EvidencePlan]:
     _write(planner, scope)
     plans = _ask(planner, scope)
     _look(planner, scope, plans)
+    _move(planner, scope)
     return plans
 
 
@@ -67,6 +71,30 @@ def _write(planner: Planner, scope: str) -> None:
     planner.ingest_text(scope, "doc.md", DOCUMENT)
     with suppress(ConflictingInput):
         Graph().edge("a", "nobody").into(planner, scope)
+    _change(planner, scope)
+
+
+def _change(planner: Planner, scope: str) -> None:
+    """Converse, withdraw and erase."""
+    turns = [
+        {"content": "Hello at 100.", "id": "m1"},
+        {"content": "Goodbye at 110.", "id": "m2"},
+    ]
+    for turn in turns:
+        planner.append(scope, "talk.json", [turn])
+    planner.append(scope, "talk.json", turns)
+    planner.ingest_conversation(scope, "talk.json", turns)
+    with TemporaryDirectory() as outer:
+        folder = Path(outer, "folder")
+        folder.mkdir()
+        for name in ("stays.md", "goes.md"):
+            Path(folder, name).write_text(f"The file {name}, at 120", encoding="utf-8")
+        planner.ingest(scope, folder)
+        Path(folder, "goes.md").unlink()
+        planner.ingest(scope, folder, sync=True)
+        planner.erase(scope, "stays.md")
+        planner.ingest(scope, folder)
+    planner.versions(scope, "talk.json")
 
 
 def _ask(planner: Planner, scope: str) -> list[EvidencePlan]:
@@ -90,10 +118,26 @@ def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
         planner.why(narrow.ref, what)
     planner.load(narrow.ref)
     planner.replay(narrow.ref)
+    planner.replan(narrow.ref)
+    planner.diff(narrow.ref, plans[0].ref)
+    planner.verify_plan(narrow.ref)
+    planner.verify_ledger(scope)
+    planner.whatif({"budget": 20}, scopes=[scope])
     planner.slice_text(scope, "b.txt@2:0-7")
     planner.span_row(scope, "b.txt@2:0-7")
     planner.sources(scope)
     planner.source(scope, "doc.md")
+    planner.source(scope, "talk.json")
+
+
+def _move(planner: Planner, scope: str) -> None:
+    """Move to another model, which sees no direction in one of the texts."""
+
+    def sees(texts: list[str]) -> list[list[float]]:
+        return [[0.0, 0.0] if text == "Aside." else [1.0, 1.0] for text in texts]
+
+    later = CallableEmbedder(MODEL, 2, sees, revision="later")
+    planner.reembed(scope, later, batch=3, progress=lambda done, total: None)
 
 
 def attempt(conn: psycopg.Connection[Any], statement: str, params: dict[str, Any]) -> list[Any] | str:

@@ -39,7 +39,24 @@ NOT_A_TENANTS = {
     "vector_index_state": "the catalogue, as the owner",
     "create_vector_index": "an index, as the owner",
     "drop_vector_index": "an index, as the owner",
+    "sample_no_vectors": "an index, as the owner",
+    "scope_indexes": "the catalogue, as the owner",
+    "scrub": "whole tables, as the owner",
+    "prune_node_spans": "one source's old versions, as the owner",
+    "prune_nodes": "one source's old versions, as the owner",
+    "prune_embeddings": "one source's old versions, as the owner",
+    "prune_edges": "one source's old versions, as the owner",
+    "prune_derivations": "one source's old versions, as the owner",
+    "prune_spans": "one source's old versions, as the owner",
+    "prune_versions": "one source's old versions, as the owner",
+    "lock_scope": "a scope that is deleted, as the owner",
+    "vacuum_versions": "a whole table, as the owner",
+    "empty_scope": "a scope that is deleted, as the owner",
+    "delete_scope": "a scope that is deleted, as the owner",
     "list_scopes": "all scopes, as the owner",
+    "prunable": "one scope after the other, as the owner",
+    "prune_plans": "one scope after the other, as the owner",
+    "prune_deliveries": "one scope after the other, as the owner",
     "server_facts": "the catalogue",
     "role_facts": "the catalogue",
     "schema_facts": "the catalogue",
@@ -53,6 +70,7 @@ NOT_A_TENANTS = {
     "dangling_edges": "all scopes, as the owner: the doctor's",
     "ledger_gaps": "all scopes, as the owner: the doctor's",
     "miscounted_scopes": "all scopes, as the owner: the doctor's",
+    "unused_vector_indexes": "all scopes, as the owner: the doctor's",
 }
 TENANTS = {name: text for name, text in queries().items() if name not in NOT_A_TENANTS}
 
@@ -67,7 +85,7 @@ class Pair:
 
     @property
     def writes(self) -> bool:
-        return re.search(r"\b(INSERT INTO|UPDATE) planner\.", self.statement) is not None
+        return re.search(r"\b(INSERT INTO|UPDATE|DELETE FROM) planner\.", self.statement) is not None
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from planner.errors import EmptyInput, MalformedInput
-from planner.hashing import text_hash
-from planner.ingest import parse, source_node_id
+from planner.ingest import parse
 from planner.types import Batch
 from tests import ingest_strategies as authored
+from tests.ledger_checks import check_graph, check_ledger
 
 SIZES = st.sampled_from([100, 130, 900])
 
@@ -25,41 +24,6 @@ def parsed(raw: bytes, source_id: str, max_span_chars: int) -> Batch:
         # White space or markup alone, or front matter by accident.
         assume(False)
         raise
-
-
-def check_ledger(batch: Batch, max_span_chars: int) -> None:
-    (source,) = batch.sources
-    assert [span.ordinal for span in source.spans] == list(range(len(source.spans)))
-    for span in source.spans:
-        raw = source.text[span.start : span.end]
-        text = raw.decode()  # fails off a code-point boundary
-        assert text.strip()
-        assert len(text) <= max_span_chars
-        assert span.ascii_bytes == sum(byte < 0x80 for byte in raw)
-        assert span.non_ascii_chars == sum(ord(char) >= 0x80 for char in text)
-        assert span.text_hash == text_hash(raw)
-    assert all(one.end <= other.start for one, other in pairwise(source.spans))
-
-
-def check_graph(batch: Batch) -> None:
-    (source,) = batch.sources
-    ids = [node.node_id for node in batch.nodes]
-    assert len(set(ids)) == len(ids)
-    assert ids[0] == source_node_id(source.source_id)
-    assert [node.spans for node in batch.nodes[1:]] == [
-        ((source.source_id, span.start, span.end),) for span in source.spans
-    ]
-    ends = [(edge.src, edge.dst, edge.predicate) for edge in batch.edges]
-    assert len(set(ends)) == len(ends)
-    assert [end for end in ends if end[2] == "next"] == [(a, b, "next") for a, b in pairwise(ids[1:])]
-    parents = {src: dst for src, dst, predicate in ends if predicate == "part_of"}
-    assert set(parents) == set(ids[1:])
-    for node in ids[1:]:
-        above, steps = node, 0
-        while above in parents:
-            above, steps = parents[above], steps + 1
-            assert steps <= len(ids), "part_of has a cycle"
-        assert above == ids[0]
 
 
 @authored.unhurried

@@ -70,7 +70,15 @@ def test_counts_are_of_ascii_bytes_and_other_characters() -> None:
         ("a.md", b"[]", "text/markdown"),
         ("A.MARKDOWN", b"x", "text/markdown"),
         ("a.txt", b"# x", "text/plain"),
-        ("a.py", b"x = 1", "text/plain"),
+        ("a.py", b"x = 1", "text/x-python"),
+        ("a.PYI", b"x: int", "text/x-python"),
+        ("Main.java", b"class A {}", "text/x-java"),
+        ("a.csv", b"a,b\n1,2", "text/csv"),
+        ("a.tsv", b"a\tb\n1\t2", "text/tab-separated-values"),
+        ("a.html", b"<p>x", "text/html"),
+        ("page", b"\n<!DOCTYPE html><p>x", "text/html"),
+        ("a.eml", b"Subject: x\n\ny", "message/rfc822"),
+        ("a.mbox", b"From a Wed\nSubject: x\n\ny", "application/mbox"),
         ("notes", b"# x\n\ny", "text/markdown"),
         ("notes", b"x", "text/plain"),
         ("v1.2/notes", b"{not json", "text/plain"),
@@ -91,7 +99,7 @@ def test_the_media_type_is_guessed(source_id: str, raw: bytes, media_type: str |
 @pytest.mark.parametrize(
     ("source_id", "raw", "error", "says"),
     [
-        ("a.html", b"<p>x", UnsupportedInput, "HTML"),
+        ("a.xml", b"<p>x", UnsupportedInput, "XML"),
         ("package.json", b'{"name": "x"}', UnsupportedInput, "neither"),
         ("a.json", b"[1, 2]", UnsupportedInput, "neither"),
         ("a.json", b'{"a": }', MalformedInput, "line 1, column 7"),
@@ -131,7 +139,7 @@ def test_facts_that_no_store_can_hold_are_refused(name: str, value: object) -> N
 
 def test_an_unknown_media_type_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnsupportedInput, match="text/markdown"):
-        parse(b"x", source_id="a", media_type="application/pdf")
+        parse(b"x", source_id="a", media_type="application/msword")
 
 
 def test_the_size_of_pieces_is_in_the_parser_version() -> None:

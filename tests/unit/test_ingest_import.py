@@ -148,7 +148,9 @@ def test_a_bad_record_is_refused_by_line_and_field(records: list[dict[str, Any]]
     ("record", "error"),
     [
         (SOURCE | {"text": " \n"}, EmptyInput),
-        (SOURCE | {"media_type": "text/html"}, UnsupportedInput),
+        (SOURCE | {"media_type": "application/msword"}, UnsupportedInput),
+        (SOURCE | {"media_type": "application/pdf"}, UnsupportedInput),
+        (SOURCE | {"media_type": "application/vnd.chatgpt.export+json"}, UnsupportedInput),
         (SOURCE | {"media_type": IMPORT}, UnsupportedInput),
     ],
 )

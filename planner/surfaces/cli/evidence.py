@@ -108,7 +108,9 @@ def _walk_table(spans: Sequence[PlannedSpan], fate: str) -> Table:
     table.add_column(fate, overflow="fold")
     for span in spans:
         verdict, candidate = span.verdict, span.verdict.candidate
-        said = str((verdict.order or 0) + 1) if verdict.outcome is Outcome.SELECTED else verdict.outcome.value
+        said = verdict.outcome.value
+        if verdict.outcome is Outcome.SELECTED:
+            said = f"{(verdict.order or 0) + 1}{' (erased)' if span.text is None else ''}"
         if verdict.duplicate_of is not None:
             said = f"{said} of {verdict.duplicate_of}"
         table.add_row(

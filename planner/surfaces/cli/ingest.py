@@ -44,6 +44,9 @@ def ingest(
     title: Annotated[
         str | None, typer.Option(callback=plain, help="Title, instead of the document's own.")
     ] = None,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Withdraw the sources of these folders whose files are gone.")
+    ] = False,
     trust: Annotated[str, typer.Option(help=f"Trust class: {', '.join(TRUST_ORDER)}.")] = "external",
     actor: Annotated[str, typer.Option(callback=plain, help="Who ingests, for the ledger.")] = ACTOR,
     config: ConfigFile = None,
@@ -57,9 +60,15 @@ def ingest(
     Each source is a transaction of its own; what has not changed is not written again. A file that cannot
     be read is named with the reason, the rest is ingested, and the exit code is 3.
 
+    With --sync a source that came from a folder of the same name, from a file that is no longer there, is
+    withdrawn: its nodes end, its history stays. A file that could not be read withdraws nothing, nor does a
+    folder that is empty or cannot be read.
+
     For example:
 
         planner ingest notes docs/ 'talks/**/*.md' --attr team=core --trust internal
+
+        planner ingest notes docs/ --sync
 
         pg_dump --schema-only mydb | planner ingest schemas - --title "mydb's schema"
     """
@@ -73,7 +82,7 @@ def ingest(
         _progress(paths) as progress,
     ):
         report = planner.ingest(
-            scope, paths, title=title, trust=trust, attributes=attributes, progress=progress
+            scope, paths, title=title, trust=trust, attributes=attributes, progress=progress, sync=sync
         )
     if as_json:
         emit_json(report.to_dict())

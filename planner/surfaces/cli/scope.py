@@ -1,4 +1,4 @@
-"""`planner scope`: the tenants, and their vector indexes."""
+"""`planner scope`: the tenants, their vector indexes, and their end."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import typer
 from rich.table import Table
 
 from planner.surfaces.cli.app import SETTINGS
+from planner.surfaces.cli.confirm import Yes, confirm
 from planner.surfaces.cli.database import opened
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope
 from planner.surfaces.cli.output import console, emit_json, emit_table, visible
 
 app = typer.Typer(
     help="""
-    List scopes, or build a scope's vector index.
+    List scopes, build a scope's vector index, or delete a scope.
 
-    Example: planner scope list --json
+    Examples:
+
+        planner scope list --json
+
+        planner scope delete notes
     """,
     **SETTINGS,
 )
@@ -71,3 +76,32 @@ def index(
         return
     done = "built" if built.built else "is already there"
     console.print(f"{built.name} {done}; {built.live_nodes} live nodes", soft_wrap=True)
+
+
+@app.command()
+def delete(
+    scope: Scope,
+    yes: Yes = False,
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a scope with everything in it: sources, history, plans, deliveries, tokens, vector indexes.
+
+    On a terminal the scope's name is to be typed.
+
+    Example: planner scope delete notes --yes
+    """
+    confirm(f"the scope {scope} is deleted, with its history and all its plans", yes=yes, name=scope)
+    with opened(config, overrides, database_url, data_dir) as planner:
+        found = planner.delete_scope(scope)
+    if as_json:
+        emit_json(found.to_dict())
+        return
+    console.print(
+        f"deleted {found.scope}: {found.sources} sources, {found.versions} versions, {found.nodes} versions "
+        f"of nodes, {found.plans} plans, {found.tokens} tokens, {len(found.indexes)} indexes",
+        soft_wrap=True,
+    )

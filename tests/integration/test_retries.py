@@ -1,0 +1,251 @@
+"""What the database fails in passing is tried again, and only that: real faults on a real server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from planner import Planner, Settings
+from planner.embedded import EmbeddedServer
+from planner.errors import StoreError, StoreTimeout, StoreUnavailable
+from planner.ingest import scope_id
+from planner.store import retry
+from planner.store.retry import ATTEMPTS, attempts, is_passing
+from planner.store.upgrade import migrate
+from tests.integration.graph import Connection, circle_embedder, fan
+from tests.integration.test_ingest_writers import assert_chained
+
+APPLICATION = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'planner'"
+)
+WAITING = APPLICATION + " AND wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+def victim(database_url: str) -> Iterator[Planner]:
+    """Give a planner on a database of its own, whose scope `s` holds a small graph."""
+    with Planner.connect(database_url, settings=Settings(), embedder=circle_embedder()) as planner:
+        fan(0, 30).into(planner, "s")
+        yield planner
+
+
+@pytest.fixture
+def other(database_url: str) -> Iterator[Connection]:
+    """Give another session of the same database, a superuser's."""
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def observer(database_url: str) -> Iterator[Connection]:
+    """Give a session to look on from."""
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """Return a function that gives what was logged of the attempts that failed."""
+    caplog.set_level("INFO", retry.__name__)
+    return lambda: [record.getMessage() for record in caplog.records if record.name == retry.__name__]
+
+
+@contextmanager
+def doing(call: Callable[[], Any]) -> Iterator[Future[Any]]:
+    """Make a call in a thread."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(call)
+
+
+def waiting_pid(conn: Connection, call: Future[Any]) -> int:
+    """Return the backend of the planner that waits for a lock, as soon as one does."""
+    while not call.done():
+        if row := conn.execute(WAITING).fetchone():
+            return int(row[0])
+        time.sleep(0.01)
+    raise AssertionError(f"it did not wait: {call.result()}")
+
+
+def plans(conn: Connection) -> list[tuple[Any, ...]]:
+    return conn.execute("SELECT outcome, error_code FROM planner.plan").fetchall()
+
+
+def ingest(planner: Planner) -> Any:
+    return planner.ingest_text("s", "doc.md", "A text at 10.")
+
+
+def reembed(planner: Planner) -> Any:
+    again = circle_embedder()
+    return planner.reembed("s", type(again)("other", 2, again.function))
+
+
+@pytest.mark.parametrize("work", [ingest, reembed])
+def test_a_writer_whose_backend_is_terminated_in_a_statement_writes_once(
+    victim: Planner, other: Connection, observer: Connection, work: Callable[[Planner], Any]
+) -> None:
+    with other.transaction():
+        other.execute("LOCK TABLE planner.embedding IN SHARE MODE")
+        with doing(lambda: work(victim)) as call:
+            pid = waiting_pid(observer, call)
+            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            waiting_pid(observer, call)  # it has come back
+            other.execute("COMMIT")
+            other.execute("BEGIN")
+    assert call.result() is not None
+    assert assert_chained(other, "s") == 2
+    row = other.execute(
+        "SELECT count(*), count(DISTINCT node_id) FROM planner.embedding WHERE tx_to > 2"
+    ).fetchone()
+    assert row == ((3, 3) if work is ingest else (2, 2))
+
+
+def test_a_plan_whose_backend_is_terminated_while_it_reads_is_made_and_traced_once(
+    victim: Planner, other: Connection, observer: Connection
+) -> None:
+    with other.transaction():
+        other.execute("LOCK TABLE planner.node IN ACCESS EXCLUSIVE MODE")
+        with doing(lambda: victim.plan("s", "at 0")) as call:
+            other.execute("SELECT pg_terminate_backend(%s)", (waiting_pid(observer, call),))
+            waiting_pid(observer, call)
+            other.execute("COMMIT")
+            other.execute("BEGIN")
+    assert len(call.result().spans) == 2
+    assert plans(other) == [("planned", None)]
+
+
+def test_the_loser_of_a_deadlock_tries_again(
+    victim: Planner, other: Connection, observer: Connection, said: Callable[[], list[str]]
+) -> None:
+    other.execute("SET deadlock_timeout = '60s'")  # the planner's backend looks for it first, and loses
+    with other.transaction():
+        other.execute("LOCK TABLE planner.node IN SHARE MODE")
+        with doing(lambda: ingest(victim)) as call:
+            waiting_pid(observer, call)
+            other.execute("UPDATE planner.scope SET created_at = created_at WHERE name = 's'")
+            other.execute("COMMIT")
+            other.execute("BEGIN")
+    assert call.result().sources[0].status == "new"
+    assert assert_chained(other, "s") == 2
+    assert ["deadlock detected" in message for message in said()] == [True]
+
+
+def test_a_writer_that_cannot_be_serialised_tries_again(
+    victim: Planner, other: Connection, observer: Connection, said: Callable[[], list[str]]
+) -> None:
+    level = "ALTER DATABASE {} SET default_transaction_isolation = 'repeatable read'"
+    other.execute(sql.SQL(level).format(sql.Identifier(other.info.dbname)))
+    url = victim.engine.store.pool.conninfo
+    with Planner.connect(url, settings=Settings(), embedder=circle_embedder()) as strict:
+        with other.transaction():
+            other.execute("UPDATE planner.scope SET created_at = created_at WHERE name = 's'")
+            with doing(lambda: ingest(strict)) as call:
+                waiting_pid(observer, call)
+                other.execute("COMMIT")
+                other.execute("BEGIN")
+        assert call.result().sources[0].status == "new"
+    assert assert_chained(other, "s") == 2
+    assert ["could not serialize" in message for message in said()] == [True]
+
+
+def test_a_statement_that_ran_into_its_timeout_is_not_tried_again(
+    victim: Planner, other: Connection, said: Callable[[], list[str]]
+) -> None:
+    hasty = Planner.from_pool(
+        victim.engine.store.pool, settings=Settings(statement_timeout_ms=200), embedder=circle_embedder()
+    )
+    with other.transaction():
+        other.execute("LOCK TABLE planner.node IN ACCESS EXCLUSIVE MODE")
+        for work in (lambda: ingest(hasty), lambda: hasty.plan("s", "at 0")):
+            with pytest.raises(StoreTimeout):
+                work()
+    assert said() == []
+    assert plans(other) == [("failed", "store.timeout")]
+
+
+def test_attempts_are_bounded_and_the_last_error_is_raised_and_traced(
+    victim: Planner, other: Connection, said: Callable[[], list[str]]
+) -> None:
+    class Fatal:
+        name, revision, dimensions = "circle", "", 2
+
+        def embed(self, texts: Any) -> Any:
+            """Let the transaction that the question is embedded in lose its backend."""
+            other.execute(
+                f"SELECT pg_terminate_backend(pid) FROM ({APPLICATION} AND state = 'idle in transaction') p"
+            )
+            return circle_embedder().embed(texts)
+
+    doomed = Planner.from_pool(victim.engine.store.pool, settings=Settings(), embedder=Fatal())
+    with pytest.raises(StoreUnavailable) as caught:
+        doomed.plan("s", "at 0")
+    assert [m.split(" failed in passing")[0] for m in said()] == [
+        f"attempt {i} of {ATTEMPTS}" for i in range(1, ATTEMPTS)
+    ]
+    assert plans(other) == [("failed", "store.unavailable")]
+    assert caught.value.detail["plan"] is not None
+
+
+def test_a_restarted_server_is_met_with_connections_that_it_has_forgotten(tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path / "home", durable=False, idle_seconds=60)
+    server.start()
+    try:
+        migrate(server.url)
+        with Planner.connect(
+            server.url, settings=Settings(pool_size=4), embedder=circle_embedder()
+        ) as planner:
+            fan(0, 30).into(planner, "s")
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda _: planner.plan("s", "at 0"), range(8)))
+            server.stop()
+            server.start()
+            assert len(planner.plan("s", "at 0").spans) == 2
+            server.stop()
+            server.start()
+            assert ingest(planner).sources[0].status == "new"
+            with psycopg.connect(server.url, autocommit=True) as conn:
+                assert assert_chained(conn, "s") == 2
+                assert plans(conn) == [("planned", None)] * 9
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("statement", "passing"),
+    [
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$", True),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$", True),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '57P01'; END $$", True),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '08006'; END $$", True),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '57014'; END $$", False),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '53200'; END $$", False),
+        ("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '23505'; END $$", False),
+        ("SELECT 1/0", False),
+        ("SELECT no_such_column", False),
+    ],
+)
+def test_only_what_may_be_gone_the_next_time_is_passing(
+    victim: Planner, statement: str, passing: bool
+) -> None:
+    with pytest.raises(StoreError) as caught, victim.engine.store.scoped(scope_id("s"), "reader") as conn:
+        conn.execute(statement.encode())
+    assert is_passing(caught.value) is passing
+
+
+def test_what_is_no_failure_of_the_database_is_raised_at_once(victim: Planner) -> None:
+    calls = []
+
+    def work() -> None:
+        calls.append(1)
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        attempts(victim.engine.store)(work)
+    assert calls == [1]
