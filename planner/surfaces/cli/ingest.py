@@ -27,28 +27,33 @@ from planner.surfaces.cli.options import (
 from planner.surfaces.cli.output import console, emit_json, emit_table, messages, visible
 from planner.types import TRUST_ORDER, IngestReport
 
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH…", help="Files, folders, globs, or - for standard input.", show_default=False
+    ),
+]
+Attributes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="An attribute of every source, as text; repeatable."),
+]
+Title = Annotated[str | None, typer.Option(callback=plain, help="Title, instead of the document's own.")]
+Sync = Annotated[
+    bool, typer.Option("--sync", help="Withdraw the sources of these folders whose files are gone.")
+]
+TrustClass = Annotated[str, typer.Option(help=f"Trust class: {', '.join(TRUST_ORDER)}.")]
+Actor = Annotated[str, typer.Option(callback=plain, help="Who ingests, for the ledger.")]
+
 
 def ingest(
     scope: Scope,
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH…", help="Files, folders, globs, or - for standard input.", show_default=False
-        ),
-    ],
+    paths: Paths,
     *,
-    attr: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An attribute of every source, as text; repeatable."),
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option(callback=plain, help="Title, instead of the document's own.")
-    ] = None,
-    sync: Annotated[
-        bool, typer.Option("--sync", help="Withdraw the sources of these folders whose files are gone.")
-    ] = False,
-    trust: Annotated[str, typer.Option(help=f"Trust class: {', '.join(TRUST_ORDER)}.")] = "external",
-    actor: Annotated[str, typer.Option(callback=plain, help="Who ingests, for the ledger.")] = ACTOR,
+    attr: Attributes = None,
+    title: Title = None,
+    sync: Sync = False,
+    trust: TrustClass = "external",
+    actor: Actor = ACTOR,
     config: ConfigFile = None,
     overrides: Overrides = None,
     database_url: DatabaseUrl = None,
