@@ -18,13 +18,14 @@ Through = Callable[[str], str]
 PORT = 6432  # of a Unix socket: only a part of its name
 PATIENCE_SECONDS = 10.0
 
-# Two server connections a database and login, so that transactions of different clients meet on one.
+# A freed server connection is the next one given, so that transactions of different clients meet on it. There
+# are enough for the tests that hold one open to make others wait for its locks.
 CONFIGURATION = """
 [databases]
 * = {server} auth_user={superuser}
 [pgbouncer]
 pool_mode = transaction
-default_pool_size = 2
+default_pool_size = 12
 max_client_conn = 500
 auth_type = trust
 auth_query = SELECT usename, passwd FROM pg_shadow WHERE usename = $1
