@@ -130,13 +130,24 @@ def _app_login(database_url: str) -> Iterator[str]:
 
 @contextmanager
 def _database(server_url: str, template: str | None = None) -> Iterator[str]:
-    """Make a database of a random name, gone at the end whoever is still connected."""
+    """Make a database of a random name, gone at the end whoever is still connected.
+
+    Where Citus is loaded, an empty database gets its extension, and its daemon is sent out of the template,
+    which is copied whole: on one node the shards are tables of the same database.
+    """
     name = f"planner_test_{secrets.token_hex(6)}"
+    url = make_url(server_url).set(database=name).render_as_string(hide_password=False)
     copied = sql.SQL("TEMPLATE {}").format(sql.Identifier(template or "template0"))
     with psycopg.connect(server_url, autocommit=True) as connection:
+        (libraries,) = connection.execute("SHOW shared_preload_libraries").fetchone() or ("",)
+        end_sessions = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(end_sessions, [template])
         connection.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), copied))
     try:
-        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+        if "citus" in libraries and template is None:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("CREATE EXTENSION citus")
+        yield url
     finally:
         with psycopg.connect(server_url, autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

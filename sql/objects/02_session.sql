@@ -6,6 +6,10 @@ SET ROLE planner_owner;
 
 SET lock_timeout = '5s';
 
+-- On Citus one shard after the other: it refuses a foreign key to a reference table otherwise. Elsewhere a name
+-- that nobody reads.
+SET citus.multi_shard_modify_mode = 'sequential';
+
 SELECT set_config('search_path', 'planner, ' || quote_ident(n.nspname), false)
   FROM pg_extension x
   JOIN pg_namespace n ON n.oid = x.extnamespace

@@ -40,14 +40,14 @@ def victim(database_url: str) -> Iterator[Planner]:
 @pytest.fixture
 def other(database_url: str) -> Iterator[Connection]:
     """Give another session of the same database, a superuser's."""
-    with psycopg.connect(database_url, autocommit=True) as conn:
+    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
         yield conn
 
 
 @pytest.fixture
 def observer(database_url: str) -> Iterator[Connection]:
     """Give a session to look on from."""
-    with psycopg.connect(database_url, autocommit=True) as conn:
+    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
         yield conn
 
 
