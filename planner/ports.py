@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # commands that compare no vectors start without numpy
     import numpy as np
     import numpy.typing as npt
 
-from planner.types import Candidate
+from planner.types import Candidate, Document, SpanRef
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
@@ -80,6 +80,26 @@ class Rescorer(Protocol):
 
     def score(self, question: str, candidates: Sequence[Candidate], texts: Sequence[str]) -> Sequence[float]:
         """Return one score a candidate, finite and 0 or more; larger is better."""
+        ...
+
+
+class Shelf(Protocol):
+    """Where delivery finds what surrounds a hit: documents, and slices of their canonical text."""
+
+    def documents(self, refs: Sequence[SpanRef], neighbours: int | None) -> Mapping[str, Document]:
+        """Return the documents that hold these spans, by key.
+
+        Their passages are those of the spans with `neighbours` on each side, so that any two hits' runs may
+        lie apart; None asks for all passages.
+        """
+        ...
+
+    def key(self, ref: SpanRef) -> str:
+        """Return the key of the document that holds a span."""
+        ...
+
+    def read(self, refs: Sequence[SpanRef]) -> Sequence[bytes | None]:
+        """Return the bytes of ranges of canonical text, None where a version is gone. Any ranges will do."""
         ...
 
 

@@ -1,8 +1,21 @@
-"""The nouns, in the order in which data flows: source, span, node, edge, candidate, selection, plan.
+"""The nouns, in the order in which data flows: source, span, node, edge, candidate, selection, plan, delivery.
 
 All frozen; ranges are half-open byte ranges of a source version's canonical UTF-8 text.
 """
 
+from planner.types.delivery import (
+    Cut,
+    DeliveredItem,
+    Delivery,
+    Document,
+    Hit,
+    OnMisfit,
+    Passage,
+    Skipped,
+    Unit,
+    Volume,
+    Whole,
+)
 from planner.types.plan import (
     EvidencePlan,
     PlannedSpan,
@@ -48,25 +61,36 @@ __all__ = [
     "Batch",
     "Budget",
     "Candidate",
+    "Cut",
+    "DeliveredItem",
+    "Delivery",
+    "Document",
     "EdgeDraft",
     "EvidencePlan",
+    "Hit",
     "IngestFailure",
     "IngestReport",
     "IngestedSource",
     "JsonObject",
     "NodeDraft",
+    "OnMisfit",
     "Outcome",
+    "Passage",
     "PlanRef",
     "PlannedSpan",
     "Reached",
     "RecalledNode",
     "Selection",
     "SelectionPolicy",
+    "Skipped",
     "SourceClass",
     "SourceDraft",
     "Span",
     "SpanRef",
     "Trust",
+    "Unit",
     "Verdict",
+    "Volume",
+    "Whole",
     "weight_bits",
 ]
