@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.client import Planner
+    from planner.deliver.unplanned import deliver
     from planner.errors import InsufficientEvidence, PlannerError
     from planner.request import PlanRequest
     from planner.settings import Settings
-    from planner.types import EvidencePlan, IngestReport, PlanRef, SpanRef
+    from planner.types import Delivery, EvidencePlan, IngestReport, PlanRef, SpanRef
 
 __all__ = [
+    "Delivery",
     "EvidencePlan",
     "IngestReport",
     "InsufficientEvidence",
@@ -20,9 +22,11 @@ __all__ = [
     "PlannerError",
     "Settings",
     "SpanRef",
+    "deliver",
 ]
 
 _HOMES = {
+    "Delivery": "types",
     "EvidencePlan": "types",
     "IngestReport": "types",
     "InsufficientEvidence": "errors",
@@ -37,6 +41,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: the client brings in the whole database stack."""
+    if name == "deliver":
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

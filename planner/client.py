@@ -10,17 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from planner.delivering import Delivering
 from planner.embedders import embedder as embedder_named
 from planner.engine import Engine, once, utc_now
-from planner.errors import IngestError, RequestError
-from planner.ingest import parse, scope_id
+from planner.errors import IngestError
+from planner.expecting import Expecting
+from planner.ingest import parse
 from planner.ingest.media import CONVERSATION
 from planner.pipeline import append, browse, tuning
 from planner.pipeline.browse import Scope, SourceDetail, SourcePage
+from planner.pipeline.derive import derive
 from planner.pipeline.ingest import Ingested, ingest
 from planner.pipeline.plan import plan
 from planner.pipeline.reembed import DEFAULT_BATCH, Reembedded, reembed
 from planner.pipeline.reembed import Progress as ReembedProgress
+from planner.pipeline.reindex import LexicalIndex, build_lexical
 from planner.pipeline.tuning import VectorIndex
 from planner.pipeline.withdraw import withdraw_vanished
 from planner.ports import Clock, Embedder, Rescorer, TokenCounter
@@ -29,7 +33,6 @@ from planner.request import PlanRequest
 from planner.retaining import Retaining
 from planner.settings import Settings, load
 from planner.store.connect import Pool, Store
-from planner.store.read import slice_text, span_row
 from planner.tracing import Tracing, check_scope
 from planner.types import (
     EvidencePlan,
@@ -48,7 +51,7 @@ STATISTICS_EVERY = 500
 """Nodes written between two looks at the statistics."""
 
 
-class Planner(Tracing, Retaining):
+class Planner(Tracing, Delivering, Expecting, Retaining):
     """Ingests sources and plans evidence from them. Make one with `connect`, `embedded` or `from_pool`."""
 
     def __init__(self, engine: Engine, resources: ExitStack | None = None) -> None:
@@ -223,6 +226,39 @@ class Planner(Tracing, Retaining):
         self._refresh_statistics([made])
         return _report(scope, [made], [])
 
+    def derive(
+        self,
+        scope: str,
+        text: str,
+        from_: Sequence[str | SpanRef],
+        *,
+        kind: str = "summary",
+        source_id: str | None = None,
+        title: str | None = None,
+        trust: Trust | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> IngestReport:
+        """Store a text that was made from spans, such as a summary, as a source of class `cache`.
+
+        Plans find it at a discount, and it is trusted at most as the least trusted of what it was made from.
+        `source_id` defaults to one made of kind and spans; a new text of a known id is a new version. Raises
+        RequestError, UnknownScope, UnknownSpan, IngestError, EmbedderError, StoreError.
+        """
+        refs = [ref if isinstance(ref, SpanRef) else SpanRef.parse(ref) for ref in from_]
+        made = derive(
+            self.engine,
+            check_scope(scope),
+            text,
+            refs,
+            kind=kind,
+            source_id=source_id,
+            title=title,
+            trust=trust,
+            attributes=attributes or {},
+        )
+        self._refresh_statistics([made])
+        return _report(scope, [made], [])
+
     def plan(
         self,
         scope: str | PlanRequest | Mapping[str, Any],
@@ -236,19 +272,17 @@ class Planner(Tracing, Retaining):
         Raises RequestError, NotFound, InsufficientEvidence, IntegrityError, EmbedderError, StoreError; all
         but the first two have left a trace that their detail names as `plan`.
         """
-        return plan(self.engine, _request(scope, text, fields), rescore)
+        return plan(self.engine, PlanRequest.of(scope, text, fields), rescore)
 
     def slice_text(self, scope: str, ref: str | SpanRef) -> str:
         """Return a span's text, checked against the span ledger. Raises UnknownSpan, IntegrityError."""
         wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
-        with self.engine.store.scoped(scope_id(scope), "reader") as conn:
-            return slice_text(conn, scope_id(scope), wanted)
+        return browse.slice_text(self.engine, scope, wanted)
 
     def span_row(self, scope: str, ref: str | SpanRef) -> Span:
         """Return a span's row of the ledger. Raises UnknownSpan."""
         wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
-        with self.engine.store.scoped(scope_id(scope), "reader") as conn:
-            return span_row(conn, scope_id(scope), wanted)
+        return browse.span_row(self.engine, scope, wanted)
 
     def scopes(self) -> tuple[Scope, ...]:
         """Return every scope by name, with its size and embedding model."""
@@ -265,6 +299,16 @@ class Planner(Tracing, Retaining):
     def build_index(self, scope: str) -> VectorIndex:
         """Build the scope's own vector index, for scopes above `exact_limit`. Raises RequestError."""
         return tuning.build_index(self.engine, check_scope(scope))
+
+    def build_lexical_index(self, scope: str, *, progress: ReembedProgress | None = None) -> LexicalIndex:
+        """Build what is missing of the scope's lexical index: all of it where the scope is older than that.
+
+        Its writers go on, and a run that was interrupted is continued by the next. Raises UnknownScope,
+        IntegrityError, StoreError.
+        """
+        built = build_lexical(self.engine, check_scope(scope), progress=progress)
+        tuning.refresh_statistics(self.engine)
+        return built
 
     def reembed(
         self,
@@ -312,17 +356,6 @@ def _engine(
     configured = once(partial(embedder_named, settings.embedder, settings.embedder_http))
     make = configured if embedder is None else lambda: embedder
     return Engine(store, settings, make, counters or {}, clock, actor)
-
-
-def _request(
-    scope: str | PlanRequest | Mapping[str, Any], text: str | None, fields: Mapping[str, Any]
-) -> PlanRequest:
-    if isinstance(scope, PlanRequest):
-        if text is not None or fields:
-            raise RequestError("give a request, or its fields, not both")
-        return scope
-    data = {"scope": scope} if isinstance(scope, str) else dict(scope)
-    return PlanRequest.parse({**data, **({"text": text} if text is not None else {}), **fields})
 
 
 def _report(scope: str, done: Sequence[Ingested], failures: Sequence[IngestFailure]) -> IngestReport:

@@ -45,6 +45,7 @@ Only surfaces map a code to an exit code or an HTTP status.
 
 from __future__ import annotations
 
+import copyreg
 from typing import ClassVar, Literal
 
 
@@ -57,6 +58,10 @@ class PlannerError(Exception):
         """Take a sentence that names what was wrong and what would be right, and its facts as `detail`."""
         super().__init__(message or self.title())
         self.detail = detail
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes as it is: what a constructor asks for is in the state already."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @classmethod
     def title(cls) -> str:

@@ -1,4 +1,4 @@
-"""A plan request and its filters: data, validated here, never SQL text (recall.md)."""
+"""What is asked for, a plan with its filters or a delivery: data, validated here, never SQL text."""
 
 from __future__ import annotations
 
@@ -48,6 +48,17 @@ class Data(BaseModel):
     def _no_nul(cls, value: Any) -> Any:
         _refuse_unstorable(value)
         return value
+
+
+class Request(Data):
+    """Base of what a call takes as a whole: what is wrong with it is a RequestError."""
+
+    def __init__(self, **data: Any) -> None:
+        """Validate `data`. Raises RequestError naming the field, the value and the rule."""
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise request_error(error) from None
 
 
 class Condition(Data):
@@ -158,7 +169,7 @@ class Seed(Data):
     score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
 
 
-class PlanRequest(Data):
+class PlanRequest(Request):
     """One question to a scope. Absent limits take the operator's; `effective` fills them in."""
 
     scope: Annotated[str, Field(pattern=SCOPE_PATTERN)]
@@ -194,13 +205,6 @@ class PlanRequest(Data):
             raise ValueError("every component must be a finite number")
         return value
 
-    def __init__(self, **data: Any) -> None:
-        """Validate `data`. Raises RequestError naming the field, the value and the rule."""
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise request_error(error) from None
-
     @model_validator(mode="after")
     def _asks_something(self) -> PlanRequest:
         if not (self.text or self.parts or self.embedding or self.match or self.seeds):
@@ -215,6 +219,18 @@ class PlanRequest(Data):
         for name in ("match", "must"):
             _refuse_deep(data.get(name), name)
         return cls(**data)
+
+    @classmethod
+    def of(
+        cls, scope: str | PlanRequest | Mapping[str, Any], text: str | None, fields: Mapping[str, Any]
+    ) -> PlanRequest:
+        """Return a given request, or one of a scope, a question and further fields. Raises RequestError."""
+        if isinstance(scope, PlanRequest):
+            if text is not None or fields:
+                raise RequestError("give a request, or its fields, not both")
+            return scope
+        data = {"scope": scope} if isinstance(scope, str) else dict(scope)
+        return cls.parse({**data, **({"text": text} if text is not None else {}), **fields})
 
     def effective(self, settings: Settings) -> PlanRequest:
         """Return the request with every default filled in. Raises RequestError where it raises a limit."""
@@ -233,6 +249,17 @@ class PlanRequest(Data):
     def to_dict(self) -> dict[str, Any]:
         """Return the request as JSON data; `parse` reads it back."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+class DeliverRequest(Request):
+    """How evidence is delivered. An absent counter or budget is the plan's, an absent unit the operator's."""
+
+    unit: Literal["chunk", "window", "record", "auto"] | None = None
+    budget_tokens: Positive | None = None
+    counter: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    neighbours: Annotated[int, Field(ge=0, le=1_000)] = 1
+    on_misfit: Literal["skip", "cut"] | None = None
+    max_frac: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
 
 
 def request_error(error: ValidationError) -> RequestError:

@@ -97,7 +97,7 @@ class Settings(BaseModel):
     max_file_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 64 * 1024 * 1024
 
     # Recall (score_model)
-    score_model: Literal["v1"] = "v1"
+    score_model: Literal["v1", "v2"] = "v1"
     alpha: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.7
     hop_decay: Fraction = 0.5
     k: Annotated[int, Field(ge=1, le=900)] = 64
@@ -118,6 +118,10 @@ class Settings(BaseModel):
     cache_discount: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
     max_frac_per_source: Fraction = 0.4
     dedup_overlap: Annotated[float, Field(gt=0.5, le=1, allow_inf_nan=False)] = 0.8
+
+    # Delivery
+    unit: Literal["chunk", "window", "record", "auto"] = "chunk"
+    chunk_share: Fraction = Field(default=0.5, description="of a budget, what `auto` plans with")
 
     # Budget
     counter: str = "utf8-script-v1"

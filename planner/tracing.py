@@ -10,19 +10,21 @@ from typing import Any
 from planner.engine import Engine
 from planner.errors import RequestError
 from planner.pipeline import explain, prune, verify
+from planner.pipeline.citation import verify_citation
 from planner.pipeline.prune import Prunable, Pruned
 from planner.pipeline.replan import replan
 from planner.pipeline.whatif import whatif
 from planner.pipeline.why import why
 from planner.ports import Rescorer
 from planner.request import SCOPE_PATTERN
+from planner.trace.citation import Citation
 from planner.trace.diff import Diff
 from planner.trace.drift import Replan
 from planner.trace.replay import Replay
 from planner.trace.verify import LedgerVerified, PlanVerified
 from planner.trace.whatif import WhatIf
 from planner.trace.why import Why
-from planner.types import EvidencePlan, PlanRef
+from planner.types import EvidencePlan, PlanRef, SpanRef
 
 
 class Tracing:
@@ -63,6 +65,17 @@ class Tracing:
     def verify_plan(self, ref: str | PlanRef) -> PlanVerified:
         """Examine a stored plan and the bytes beneath it. Raises UnknownPlan."""
         return verify.verify_plan(self.engine, plan_ref(ref))
+
+    def verify_citation(
+        self, plan: str | PlanRef | EvidencePlan, quote: str, evidence: str | SpanRef
+    ) -> Citation:
+        """Say whether a quote is in the evidence that it cites, as `E<rank>` or by its span.
+
+        Exact, after Unicode NFC and folding of white space, in the text that the store holds now; derived
+        text supports nothing. Raises RequestError, UnknownPlan, IntegrityError.
+        """
+        made = plan if isinstance(plan, EvidencePlan) else plan_ref(plan)
+        return verify_citation(self.engine, made, quote, str(evidence))
 
     def verify_ledger(self, scope: str) -> LedgerVerified:
         """Examine the hash chain of a scope's ledger. Raises UnknownScope."""

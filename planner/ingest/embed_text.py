@@ -1,4 +1,4 @@
-"""What of a node gets embedded."""
+"""What of a node gets embedded, and indexed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,27 @@ def span_texts(batch: Batch) -> dict[SpanKey, SpanText]:
 def embed_text(node: NodeDraft, texts: Mapping[SpanKey, SpanText], kind_priors: Mapping[str, float]) -> str:
     """Return the text that stands for a node in its embedding; empty for a node without spans.
 
-    Its spans by `(kind prior desc, offset)`, joined by newlines, up to MAX_EMBED_CHARS code points; a cell
-    says nothing without its row and column, so it follows the label. `kind_priors` is the object that
+    That of its spans, joined by newlines, up to MAX_EMBED_CHARS code points.
+    """
+    return "\n".join(node_texts(node, texts, kind_priors))[:MAX_EMBED_CHARS]
+
+
+def node_texts(
+    node: NodeDraft, texts: Mapping[SpanKey, SpanText], kind_priors: Mapping[str, float]
+) -> list[str]:
+    """Return the texts of a node's spans by `(kind prior desc, offset)`.
+
+    A cell says nothing without its row and column, so it follows the label. `kind_priors` is the object that
     selection weighs with (selection.md); a kind that it does not know comes last.
     """
-    ordered = sorted(node.spans, key=lambda key: (-kind_priors.get(texts[key].kind, 0.0), key))
-    parts = (
+    return [
         f"{node.label}: {texts[key].text}" if texts[key].kind == "cell" else texts[key].text
-        for key in ordered
-    )
-    return "\n".join(parts)[:MAX_EMBED_CHARS]
+        for key in spans_in_order(node, texts, kind_priors)
+    ]
+
+
+def spans_in_order(
+    node: NodeDraft, texts: Mapping[SpanKey, SpanText], kind_priors: Mapping[str, float]
+) -> list[SpanKey]:
+    """Return a node's spans in the order in which they stand for it."""
+    return sorted(node.spans, key=lambda key: (-kind_priors.get(texts[key].kind, 0.0), key))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from blake3 import blake3
 
-from planner.types import NO_TEXT_HASH
+from planner.types import NO_TEXT_HASH, SpanRef
 
 SOURCE_KIND = "source"
 """The kind of the one node that stands for a whole source."""
@@ -28,16 +29,27 @@ def node_id(source_id: str, kind: str, text_hash: bytes, occurrence: int) -> str
     `occurrence` counts, from 0, the spans of this kind and text within the source: an unchanged paragraph
     keeps its node wherever it moves to, and a repeated one gets a second node.
     """
-    hasher = blake3(b"planner/node\0")
-    for part in (source_id.encode(), kind.encode(), text_hash):
-        hasher.update(len(part).to_bytes(4, "little") + part)
-    hasher.update(occurrence.to_bytes(8, "little"))
-    return hasher.hexdigest(length=16)
+    parts = _prefixed((source_id.encode(), kind.encode(), text_hash))
+    return _digest(b"planner/node\0" + parts + occurrence.to_bytes(8, "little"))
 
 
 def source_node_id(source_id: str) -> str:
     """Return the id of the node of a source itself, known before the source has arrived."""
     return node_id(source_id, SOURCE_KIND, NO_TEXT_HASH, 0)
+
+
+def derived_id(kind: str, made_from: Iterable[SpanRef]) -> str:
+    """Return the default id of a source that was made from spans: its kind, and 32 hex digits of both."""
+    parts = _prefixed((kind.encode(), *(str(ref).encode() for ref in made_from)))
+    return f"{kind}-" + _digest(b"planner/derived\0" + parts)
+
+
+def _prefixed(parts: Iterable[bytes]) -> bytes:
+    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+
+
+def _digest(identity: bytes) -> str:
+    return blake3(identity).hexdigest(length=16)
 
 
 def stem(source_id: str) -> str:

@@ -20,7 +20,7 @@ from pydantic import (
 from planner.errors import MalformedInput
 from planner.ingest.facts import instant, json_attributes
 from planner.ingest.ids import MAX_ID_BYTES
-from planner.types import SourceClass, Trust
+from planner.types import MENTIONS, SourceClass, Trust
 
 MAX_DIMENSIONS = 16_000
 MAX_FLOAT32 = 3.4028234663852886e38
@@ -48,8 +48,15 @@ def _plain(value: str) -> str:
     return value
 
 
+def _predicate(value: str) -> str:
+    if value == MENTIONS:
+        raise ValueError(f"{MENTIONS!r} is the planner's own, for titles that texts mention; use another")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_plain)]
 Id = Annotated[Text, AfterValidator(_id)]
+Predicate = Annotated[Id, AfterValidator(_predicate)]
 Attributes = Annotated[dict[str, Any], BeforeValidator(_attributes)]
 Time = Annotated[datetime, BeforeValidator(instant)]
 Offset = Annotated[int, Field(ge=0, lt=2**63)]
@@ -132,7 +139,7 @@ class EdgeRecord(_Dated):
     record: Literal["edge"]
     src: Id
     dst: Id
-    predicate: Id
+    predicate: Predicate
 
 
 class EmbeddingRecord(Record):

@@ -48,8 +48,9 @@ class _Taken:
 def append(engine: Engine, scope: str, conversation: str, messages: Sequence[Message]) -> Ingested:
     """Put messages behind the conversation's last as one ledger transaction; a new one begins with them.
 
-    A message whose `id` is there already is passed over. Raises MalformedInput, EmptyInput, ConflictingInput
-    where a known id comes with another text or the source is no conversation, EmbedderError, StoreError.
+    A message whose `id` is there already is passed over; where one has none, an append whose outcome is
+    unknown is not tried again. Raises MalformedInput, EmptyInput, ConflictingInput where a known id comes
+    with another text or the source is no conversation, EmbedderError, StoreError.
     """
     every = _parsed(engine, conversation, messages)
     check_kinds(engine, every)

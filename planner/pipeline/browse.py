@@ -12,7 +12,9 @@ from planner.engine import Engine
 from planner.errors import RequestError, UnknownSource
 from planner.ingest import scope_id as id_of_scope
 from planner.recall.frame import read_state
+from planner.store import read
 from planner.store.connect import run
+from planner.store.retry import retried
 from planner.store.write import whole_texts
 from planner.types import JsonObject, SourceClass, Span, SpanRef, Trust
 
@@ -116,12 +118,14 @@ class SourceDetail:
         return {**_json(asdict(self)), "spans": spans}
 
 
+@retried
 def scopes(engine: Engine) -> tuple[Scope, ...]:
     """Return every scope by name, which only the owner of the schema may ask for."""
     with engine.store.maintenance() as conn:
         return tuple(Scope(*row) for row in run(conn, "list_scopes"))
 
 
+@retried
 def sources(engine: Engine, scope: str, *, after: str | None, limit: int) -> SourcePage:
     """Return a page of a scope's sources. Raises UnknownScope, RequestError for a bad limit or `after`."""
     if not 1 <= limit <= MAX_PAGE:
@@ -135,6 +139,7 @@ def sources(engine: Engine, scope: str, *, after: str | None, limit: int) -> Sou
     return SourcePage(scope, page, page[-1].source_id if len(found) > limit else None)
 
 
+@retried
 def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
     """Return a source, its newest version and the spans of its text. Raises UnknownScope, UnknownSource."""
     scope_id = id_of_scope(scope)
@@ -150,6 +155,20 @@ def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
     columns: tuple[Any, ...] = (scope, *about, tuple(_held(source_id, entry) for entry in ledger))
     found = SourceDetail(*columns)
     return replace(found, text_hash=whole[source_id][0]) if whole else found
+
+
+@retried
+def span_row(engine: Engine, scope: str, ref: SpanRef) -> Span:
+    """Return a span's row of the ledger. Raises UnknownSpan."""
+    with engine.store.scoped(id_of_scope(scope), "reader") as conn:
+        return read.span_row(conn, id_of_scope(scope), ref)
+
+
+@retried
+def slice_text(engine: Engine, scope: str, ref: SpanRef) -> str:
+    """Return a span's text, checked against the span ledger. Raises UnknownSpan, IntegrityError."""
+    with engine.store.scoped(id_of_scope(scope), "reader") as conn:
+        return read.slice_text(conn, id_of_scope(scope), ref)
 
 
 def storable(text: str, field: str) -> str:

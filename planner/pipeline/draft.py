@@ -29,6 +29,7 @@ from planner.trace.record import Record, policy_from
 from planner.types import Budget, Candidate, PlanRef, Selection, SpanRef
 
 RECORDED_SETTINGS = (
+    "score_model",
     "kind_priors",
     "cache_discount",
     "max_frac_per_source",
@@ -144,6 +145,7 @@ class Draft:
         selection = decided or select((), self.policy, self.budget)
         models = {"plan_model": self.policy.plan_model, "score_model": self.score_model}
         recalled, server = self.recalled, self.engine.store.server
+        weighed = recalled.stats.get("weights") if recalled else None
         return Record(
             ref=self.ref,
             created_at=self.created_at,
@@ -165,6 +167,7 @@ class Draft:
                 "planner": own_version(),
                 "postgresql": server.server_version,
                 "pgvector": server.vector_version,
+                **({"score_weights": weighed} if weighed else {}),
             },
             nodes=recalled.nodes if recalled else (),
             fresh_counts=self.fresh_counts,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from psycopg import sql
+from psycopg import Rollback, sql
 from psycopg.errors import Diagnostic
 
 from planner.engine import Engine
@@ -21,7 +21,9 @@ from planner.pipeline.browse import storable
 from planner.pipeline.withdraw import changes_of_end, derived_nodes, end, source_nodes
 from planner.recall.frame import read_state
 from planner.store.connect import Connection, run
+from planner.store.lexical import erase_rows
 from planner.store.queries import compose
+from planner.store.retry import retried
 from planner.store.schema import WORDS, token_count
 from planner.store.write import Entry, next_tx, write_entry
 
@@ -52,23 +54,32 @@ class Erased:
         return asdict(self)
 
 
+@retried
 def erase(engine: Engine, scope: str, source_id: str) -> Erased:
     """Erase a source with all its versions, and the caches made from it, in one ledger transaction.
 
-    Canonical texts, titles, uris, attributes, heading paths, speakers, message ids, labels, vectors and
-    cached counts go; nodes end. Raises UnknownScope, UnknownSource, RequestError, StoreError.
+    Canonical texts, titles, uris, attributes, heading paths, speakers, message ids, labels, vectors, terms
+    and cached counts go; nodes end. Raises UnknownScope, UnknownSource, RequestError, StoreError.
     """
     scope_id = id_of_scope(scope)
     storable(source_id, "source")
     with engine.store.scoped(scope_id, "reader") as conn:
         read_state(conn, scope, scope_id, None)
         found = _erasable(conn, scope, scope_id, source_id)
-    if not any(found.values()):
-        return Erased(scope, source_id, None, tuple(found))
+    erased = Erased(scope, source_id, None, tuple(found))
+    if any(found.values()):
+        with engine.store.scoped(scope_id, "writer") as conn:
+            tx = next_tx(conn, scope_id, scope, engine.clock())
+            found = _erasable(conn, scope, scope_id, source_id)
+            if not any(found.values()):  # somebody else was first
+                raise Rollback
+            erased = _erase(conn, engine, scope_id, replace(erased, tx=tx, sources=tuple(found)))
+    # A plan that was traced while this was committed may have cached counts of what it had read. The scope is
+    # locked again, so that two erasures do not delete the same counts at once.
     with engine.store.scoped(scope_id, "writer") as conn:
-        tx = next_tx(conn, scope_id, scope, engine.clock())
-        sources = list(_erasable(conn, scope, scope_id, source_id))
-        return _erase(conn, engine, scope_id, Erased(scope, source_id, tx, tuple(sources)))
+        run(conn, "halt_writers", {"scope_id": scope_id})
+        late = run(conn, "erase_counts", {"scope_id": scope_id, "sources": list(erased.sources)}).rowcount
+    return replace(erased, counts=erased.counts + late)
 
 
 def _erasable(conn: Connection, scope: str, scope_id: UUID, source_id: str) -> dict[str, int]:
@@ -79,6 +90,7 @@ def _erasable(conn: Connection, scope: str, scope_id: UUID, source_id: str) -> d
     return dict(rows)
 
 
+@retried
 def scrub(engine: Engine) -> int:
     """Write the tables that hold sources anew; return how many dead rows had to stay.
 
@@ -110,8 +122,10 @@ def _erase(conn: Connection, engine: Engine, scope_id: UUID, erased: Erased) -> 
     closed = changes_of_end(conn, scope_id, sources)
     detail = {"sources": sources, "nodes_closed": len(closed.gone), "edges_closed": len(closed.closed_edges)}
     write_entry(conn, scope_id, tx, Entry(engine.actor, "erase", engine.clock(), detail))
-    end(conn, scope_id, tx, closed)
+    end(conn, scope_id, tx, closed, sources)
     run(conn, "erase_spans", params)
+    run(conn, "erase_titles", params)
+    erase_rows(conn, scope_id, nodes, sources)
     return replace(
         erased,
         versions=run(conn, "erase_versions", params).rowcount,

@@ -9,11 +9,13 @@ from planner.errors import UnknownPlan
 from planner.ingest import scope_id as id_of_scope
 from planner.store.connect import Connection, run
 from planner.store.read import checked_text, slices
+from planner.store.retry import retried
 from planner.trace.record import Record
 from planner.trace.replay import Replay, replayed
 from planner.types import EvidencePlan, PlanRef, SpanRef
 
 
+@retried
 def load(engine: Engine, ref: PlanRef) -> EvidencePlan:
     """Return a stored plan, with the texts of its selected spans where they are not erased.
 
@@ -27,13 +29,19 @@ def load(engine: Engine, ref: PlanRef) -> EvidencePlan:
 
 def replay(engine: Engine, ref: PlanRef) -> Replay:
     """Run Phase B again from the stored candidates. Raises UnknownPlan, ReplayMismatch."""
+    return replayed(recorded(engine, ref))
+
+
+@retried
+def recorded(engine: Engine, ref: PlanRef) -> Record:
+    """Return everything that was recorded of a plan but its nodes. Raises UnknownPlan."""
     scope_id = id_of_scope(ref.scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
-        return replayed(read_record(conn, scope_id, ref))
+        return read_record(conn, scope_id, ref)
 
 
 def read_record(conn: Connection, scope_id: UUID, ref: PlanRef) -> Record:
-    """Read everything that was recorded of a plan but its nodes. Raises UnknownPlan."""
+    """Read the same on a connection. Raises UnknownPlan."""
     params = {"scope_id": scope_id, "plan_id": UUID(ref.plan_id)}
     row = run(conn, "plan_row", params).fetchone()
     if row is None:

@@ -1,14 +1,14 @@
-"""Ingest, read top to bottom: parse, compare with what is current, embed, then one transaction.
+"""Ingest, read top to bottom: parse, compare with what is current, embed and analyse, then one transaction.
 
-Parsing and embedding happen before the scope is locked. If another writer came in between, the comparison is
-made again inside the lock; only where that asks for texts that have no vector yet does it all start over.
+Parsing, embedding and analysis happen before the scope is locked. If another writer came in between, the
+comparison is made again inside the lock; only where that asks for texts that have no vector yet does it all
+start over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,8 @@ from planner.errors import ConflictingInput, MalformedInput
 from planner.hashing import text_hash
 from planner.ingest import embed_text, span_texts
 from planner.ingest import scope_id as id_of_scope
+from planner.lexical.documents import Reader
+from planner.pipeline.indexing import Indexed, analysed, write_index
 from planner.ports import Embedder
 from planner.recall.frame import Model
 from planner.recall.question import check_model, unit_vectors
@@ -27,10 +29,11 @@ from planner.store.connect import Connection, run
 from planner.store.models import known_model
 from planner.store.retry import attempts
 from planner.store.write import (
+    MANY_ROWS,
     Entry,
     NodeVector,
     check_edge_ends,
-    next_tx,
+    next_turn,
     read_current,
     write_changes,
     write_embeddings,
@@ -118,13 +121,13 @@ def write(
 ) -> Ingested:
     """Write what `compare` finds changed as one ledger transaction of the given action.
 
-    What is `repeatable` compares equal once it is written, so that it is tried again where the connection was
-    lost. Raises as `ingest` does.
+    What is `repeatable` compares equal once it is written, so that it is tried again also where it may have
+    been committed. Raises as `ingest` does.
     """
     for _ in range(MAX_ROUNDS):
         try:
-            attempt = partial(_attempt, engine, scope, compare, action, origin)
-            return attempts(engine.store)(attempt) if repeatable else attempt()
+            attempted = attempts(engine.store, repeatable=repeatable)
+            return attempted(_attempt, engine, scope, compare, action, origin)
         except _StartOver:
             continue
     raise ConflictingInput(f"other writers kept changing {scope!r} in {MAX_ROUNDS} attempts; try again later")
@@ -135,29 +138,34 @@ def _attempt(
 ) -> Ingested:
     scope_id = id_of_scope(scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+        last_tx, made_at = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone() or (0, None)
         model = _model_of(conn, scope_id)
-        row = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone()
-        compared = compare(conn, scope_id, row[0] if row else 0)
+        compared = compare(conn, scope_id, last_tx)
     batch, current, found = compared.batch, compared.current, compared.changes
     if not found:
         return _unchanged(batch, current)
+    reader = Reader(engine.settings.kind_priors)
+    docs = analysed(reader, batch, found)
     space = _space(engine, batch, found, model)
     vectors = _embed(engine, scope_id, batch, found, model, space)
-    with engine.store.scoped(scope_id, "writer") as conn:
-        tx = next_tx(conn, scope_id, scope, engine.clock())
-        if tx != current.last_tx + 1:
+    with engine.store.scoped(scope_id, "writer", settings=MANY_ROWS) as conn:
+        turn = next_turn(conn, scope_id, scope, engine.clock())
+        tx = turn.tx
+        if tx != last_tx + 1 or made_at not in (None, turn.made_at):
             compared = compare(conn, scope_id, tx - 1)
             batch, current, found = compared.batch, compared.current, compared.changes
             vectors = _given(batch, found) if batch.embeddings else vectors
             is_covered = bool(batch.embeddings) or _is_covered(conn, scope_id, found, vectors, model)
             if not found or not is_covered or _model_of(conn, scope_id) != model:
                 raise _StartOver
+            docs = analysed(reader, batch, found)
         check_edge_ends(conn, scope_id, batch)
         entry = Entry(engine.actor, action, engine.clock(), {**_detail(found), **origin})
         write_entry(conn, scope_id, tx, entry)
         write_changes(conn, scope_id, tx, engine.actor, found, current.versions)
         embedded = _write_vectors(conn, scope_id, tx, found, vectors, model, space)
-    return _report(batch, found, current, tx, embedded)
+        indexed = write_index(conn, scope_id, turn, found, docs, current.versions)
+    return _report(batch, found, current, tx, embedded, indexed)
 
 
 def _model_of(conn: Connection, scope_id: UUID) -> Model | None:
@@ -314,7 +322,9 @@ def _unchanged(batch: Batch, current: Current) -> Ingested:
     )
 
 
-def _report(batch: Batch, found: Changes, current: Current, tx: int, embedded: int) -> Ingested:
+def _report(
+    batch: Batch, found: Changes, current: Current, tx: int, embedded: int, indexed: Indexed
+) -> Ingested:
     changed = {source.source_id for source in found.sources}
     sources = []
     for source in batch.sources:
@@ -328,5 +338,6 @@ def _report(batch: Batch, found: Changes, current: Current, tx: int, embedded: i
         "nodes": len(found.opened),
         "edges": len(found.edges),
         "embeddings": embedded,
+        **{name: number for name, number in indexed._asdict().items() if number},
     }
     return Ingested(tuple(sources), counts)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from planner.engine import Engine, Stopwatch
 from planner.errors import NotFound, PlannerError, RequestError, UnknownModel
 from planner.pipeline.draft import Draft
+from planner.pipeline.explain import recorded
 from planner.ports import Rescorer, TokenCounter
 from planner.request import PlanRequest
 from planner.selection.budget import resolve_budget
 from planner.store.connect import run
-from planner.store.retry import attempts
+from planner.store.retry import attempts, retried
+from planner.store.write import hold_scope
 from planner.tokens import counter as counter_named
 from planner.trace.record import Record
 from planner.types import Budget, EvidencePlan
+
+UNIQUE_VIOLATION = "23505"
 
 
 def plan(engine: Engine, request: PlanRequest, rescorer: Rescorer | None = None) -> EvidencePlan:
@@ -75,10 +81,28 @@ def asked(engine: Engine, request: PlanRequest) -> tuple[PlanRequest, TokenCount
 def persist(engine: Engine, draft: Draft, record: Record) -> None:
     """Write the trace; where that fails too, the error that the plan had before is the one to raise."""
     try:
-        with engine.store.scoped(draft.scope_id, "reader") as conn:
-            run(conn, "persist_plan", record.to_row(draft.scope_id))
+        _write(engine, draft.scope_id, record)
     except PlannerError as error:
+        if error.detail.get("sqlstate") == UNIQUE_VIOLATION and _is_there(engine, record):
+            return
         if draft.error is None:
             raise
         draft.error.detail["plan"] = None
         draft.error.add_note(f"the trace could not be written: {error}")
+
+
+@retried
+def _write(engine: Engine, scope_id: UUID, record: Record) -> None:
+    with engine.store.scoped(scope_id, "writer") as conn:
+        hold_scope(conn, scope_id, record.ref.scope)
+        run(conn, "persist_plan", record.to_row(scope_id))
+
+
+def _is_there(engine: Engine, record: Record) -> bool:
+    """Say whether the trace is there already: an attempt was committed whose answer was lost."""
+    try:
+        found = recorded(engine, record.ref)
+    except PlannerError:
+        return False
+    hashes = (record.outcome, record.plan_hash, record.pool_hash)
+    return (found.outcome, found.plan_hash, found.pool_hash) == hashes

@@ -11,6 +11,7 @@ from uuid import UUID
 from planner.engine import Engine
 from planner.errors import RequestError, UnknownScope
 from planner.store.connect import run
+from planner.store.retry import retried
 from planner.trace.plan_id import first_id
 
 BATCH = 100
@@ -49,9 +50,8 @@ def prunable(engine: Engine, before: datetime, scope: str | None = None) -> Prun
     """Count what `prune` would delete. Raises RequestError for a time without its zone, UnknownScope."""
     bound, plans, deliveries = _bound(before), 0, 0
     for scope_id in _scopes(engine, scope):
-        with engine.store.maintenance() as conn:
-            row = run(conn, "prunable", {"scope_id": scope_id, "bound": bound}).fetchone() or (0, 0)
-        plans, deliveries = plans + row[0], deliveries + row[1]
+        found = _counts(engine, "prunable", {"scope_id": scope_id, "bound": bound})
+        plans, deliveries = plans + found[0], deliveries + found[1]
     return Prunable(before, plans, deliveries)
 
 
@@ -74,9 +74,17 @@ def _batches(engine: Engine, name: LiteralString, params: Mapping[str, Any]) -> 
     """Run a statement in transactions of its own until it finds less than a batch; yield its counts."""
     found: tuple[int, ...] = (params["batch"],)
     while found[0] == params["batch"]:
-        with engine.store.maintenance() as conn:
-            found = run(conn, name, params).fetchone() or (0,)
+        found = _counts(engine, name, params)
         yield found
+
+
+@retried
+def _counts(engine: Engine, name: LiteralString, params: Mapping[str, Any]) -> tuple[int, ...]:
+    """Run a statement that counts, in a transaction of its own."""
+    with engine.store.maintenance() as conn:
+        row = run(conn, name, params).fetchone()
+        assert row is not None
+        return row
 
 
 def _bound(before: datetime) -> UUID:
@@ -85,6 +93,7 @@ def _bound(before: datetime) -> UUID:
     return first_id(before)
 
 
+@retried
 def _scopes(engine: Engine, scope: str | None) -> list[UUID]:
     with engine.store.maintenance() as conn:
         found = {row[0]: row[1] for row in run(conn, "list_scopes")}

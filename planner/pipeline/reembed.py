@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from planner.engine import Engine
 from planner.errors import ConflictingInput, RequestError
 from planner.hashing import text_hash
-from planner.ingest import SpanText, embed_text
+from planner.ingest import embed_text
 from planner.ingest import scope_id as id_of_scope
 from planner.ports import Embedder
 from planner.recall.frame import read_state
 from planner.recall.question import unit_vectors
-from planner.store.connect import Connection, run, set_local
+from planner.store.connect import Connection, Store, run, set_local
 from planner.store.models import (
     MadeVector,
     change_model,
@@ -31,10 +30,9 @@ from planner.store.models import (
     pending_nodes,
     write_made,
 )
-from planner.store.read import checked_text, slices
-from planner.store.retry import attempts
-from planner.store.write import Entry, next_tx, write_entry
-from planner.types import NodeDraft, SpanRef
+from planner.store.node_texts import node_texts
+from planner.store.retry import retried
+from planner.store.write import MANY_ROWS, Entry, next_tx, write_entry
 
 DEFAULT_BATCH, MAX_BATCH = 256, 10_000
 """Nodes a transaction."""
@@ -101,6 +99,11 @@ class _Work:
     vectors: int = 0
     barren: set[_Node] = field(default_factory=set)
 
+    @property
+    def store(self) -> Store:
+        """The store of the run."""
+        return self.engine.store
+
 
 class _Behind(Exception):
     """Other writers have left more to embed than may be done while they wait."""
@@ -126,7 +129,7 @@ def reembed(
     for _ in range(MAX_ROUNDS):
         _round(work, progress)
         try:
-            return attempts(engine.store)(_switch, work)
+            return _switch(work)
         except _Behind:
             continue
     raise ConflictingInput(
@@ -136,6 +139,7 @@ def reembed(
     )
 
 
+@retried
 def _begin(engine: Engine, scope: str, embedder: Embedder, batch: int) -> _Work:
     """Make the new model known. Raises UnknownScope."""
     scope_id = id_of_scope(scope)
@@ -152,12 +156,12 @@ def _round(work: _Work, progress: Progress | None) -> None:
         return
     after, done, total = "", 0, _total(work) if progress is not None else 0
     while True:
-        nodes = attempts(work.engine.store)(_look, work, after)
+        nodes = _look(work, after)
         waiting = [node for node in nodes if node not in work.barren]
         for first in range(0, len(waiting), work.batch):
             batch = waiting[first : first + work.batch]
-            made = _embed(work, attempts(work.engine.store)(_read_batch, work, batch))
-            work.vectors += attempts(work.engine.store)(_write_batch, work, made)
+            made = _embed(work, _read_batch(work, batch))
+            work.vectors += _write_batch(work, made)
             done += len(batch)
             if progress is not None:
                 progress(done, max(done, total))
@@ -166,37 +170,43 @@ def _round(work: _Work, progress: Progress | None) -> None:
         after = nodes[-1][0]
 
 
+@retried
 def _model_in_use(work: _Work) -> int | None:
-    with work.engine.store.scoped(work.scope_id, "reader") as conn:
+    with work.store.scoped(work.scope_id, "reader") as conn:
         row = run(conn, "scope_model", {"scope_id": work.scope_id}).fetchone()
     return row[0] if row else None
 
 
+@retried
 def _total(work: _Work) -> int:
-    with work.engine.store.scoped(work.scope_id, "reader") as conn:
+    with work.store.scoped(work.scope_id, "reader") as conn:
         return count_pending(conn, work.scope_id, work.model_id)
 
 
+@retried
 def _look(work: _Work, after: str) -> list[_Node]:
-    with work.engine.store.scoped(work.scope_id, "reader") as conn:
+    with work.store.scoped(work.scope_id, "reader") as conn:
         return pending_nodes(conn, work.scope_id, work.model_id, after=after, limit=LOOK)
 
 
+@retried
 def _read_batch(work: _Work, nodes: Sequence[_Node]) -> list[_Text]:
-    with work.engine.store.scoped(work.scope_id, "reader", snapshot=True) as conn:
+    with work.store.scoped(work.scope_id, "reader", snapshot=True) as conn:
         return _texts(conn, work, nodes)
 
 
+@retried
 def _write_batch(work: _Work, made: Sequence[MadeVector]) -> int:
-    with work.engine.store.scoped(work.scope_id, "writer") as conn:
+    with work.store.scoped(work.scope_id, "writer", settings=MANY_ROWS) as conn:
         tx = halt_writers(conn, work.scope_id, work.scope)
         return write_made(conn, work.scope_id, work.model_id, tx, made)
 
 
+@retried
 def _switch(work: _Work) -> Reembedded:
     """Let the scope use the new model from its next transaction on. Raises _Behind, with nothing written."""
     engine, new = work.engine, work.embedder
-    with engine.store.scoped(work.scope_id, "writer") as conn:
+    with work.store.scoped(work.scope_id, "writer") as conn:
         halt_writers(conn, work.scope_id, work.scope)
         before = read_state(conn, work.scope, work.scope_id, None)
         described = (new.name, new.revision, new.dimensions, before.model.name if before.model else None)
@@ -230,18 +240,10 @@ def _remnant(conn: Connection, work: _Work) -> list[_Node]:
 
 def _texts(conn: Connection, work: _Work, nodes: Sequence[_Node]) -> list[_Text]:
     """Read what nodes are embedded by, as ingest would embed them. Raises IntegrityError."""
-    ids, versions = [node_id for node_id, _ in nodes], [tx_from for _, tx_from in nodes]
-    wanted = {"scope_id": work.scope_id, "nodes": ids, "versions": versions}
-    rows = run(conn, "reembed_spans", wanted).fetchall()
-    refs = [SpanRef(*row[4:8]) for row in rows]
-    cut = slices(conn, work.scope_id, refs)
-    texts = [checked_text(ref, data, row[9]) for ref, data, row in zip(refs, cut, rows, strict=True)]
     priors = work.engine.settings.kind_priors
     found: dict[_Node, str] = dict.fromkeys(nodes, "")
-    for version, spans in groupby(zip(rows, refs, texts, strict=True), key=lambda span: span[0][:4]):
-        node_id, tx_from, kind, label = version
-        of = {(ref.source_id, ref.start, ref.end): SpanText(row[8], text or "") for row, ref, text in spans}
-        found[node_id, tx_from] = embed_text(NodeDraft(node_id, kind, label, tuple(of)), of, priors)
+    for said in node_texts(conn, work.scope_id, nodes):
+        found[said.version] = embed_text(said.node, said.texts, priors)
     hashes = {text: text_hash(text.encode()) for text in found.values() if text}
     asked = {"scope_id": work.scope_id, "model_id": work.model_id, "hashes": list(hashes.values())}
     known = {bytes(row[0]) for row in run(conn, "reembed_known", asked)}

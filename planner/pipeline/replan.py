@@ -29,6 +29,7 @@ from planner.recall.semantic import vectors_of
 from planner.request import PlanRequest
 from planner.settings import Settings
 from planner.store.connect import Connection, run
+from planner.store.retry import retried
 from planner.tokens import counter as counter_named
 from planner.trace.diff import changes, differing
 from planner.trace.drift import Drift, DriftClass, NodeNow, Replan, Replanning, drifts, node_rows
@@ -47,18 +48,10 @@ def replan(engine: Engine, ref: PlanRef, rescorer: Rescorer | None = None, *, ke
     plan like any other. Raises UnknownPlan, UnknownCounter, StoreError; RequestError for a plan that cannot
     be asked again (it failed, or its scores were a caller's); IntegrityError where the trace was changed.
     """
-    scope_id = id_of_scope(ref.scope)
-    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
-        record = read_record(conn, scope_id, ref)
-        _check(record, rescorer)
-        again = _Again.of(engine, conn, record, rescorer)
-        draft = again.draft(again.recorded, again.request, record.selection.budget)
-        found = again.replanning(draft)
-        observed = drifts(found)
-        policy = again.policy(found.again)
+    draft, found, policy = _made_again(engine, ref, rescorer)
     if keep:
         persist(engine, draft, found.again)
-    steady = found.identical
+    record, observed, steady = found.stored, drifts(found), found.identical
     return Replan(
         plan=ref,
         as_of=record.as_of,
@@ -70,6 +63,21 @@ def replan(engine: Engine, ref: PlanRef, rescorer: Rescorer | None = None, *, ke
         changes=() if steady else changes(record, found.again),
         again=draft.ref if keep else None,
     )
+
+
+@retried
+def _made_again(
+    engine: Engine, ref: PlanRef, rescorer: Rescorer | None
+) -> tuple[Draft, Replanning, list[tuple[Drift, bool]]]:
+    """Return the plan made again, beside what there was, and what today's policy would make of it."""
+    scope_id = id_of_scope(ref.scope)
+    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+        record = read_record(conn, scope_id, ref)
+        _check(record, rescorer)
+        again = _Again.of(engine, conn, record, rescorer)
+        draft = again.draft(again.recorded, again.request, record.selection.budget)
+        found = again.replanning(draft)
+        return draft, found, again.policy(found.again)
 
 
 @dataclass(frozen=True)
@@ -100,8 +108,9 @@ class _Again:
 
     @property
     def recorded(self) -> Settings:
-        """The settings of the plan; today's where they were not recorded."""
+        """The settings of the plan; today's where they were not recorded. Before there was a choice, v1."""
         known = {k: v for k, v in self.stored.config.items() if k in Settings.model_fields}
+        known.setdefault("score_model", "v1")
         return self.engine.settings.model_copy(update=known)
 
     def draft(self, settings: Settings, request: PlanRequest, budget: Budget) -> Draft:
@@ -141,13 +150,13 @@ class _Again:
         rows = [f"{name} was {was!r}, is {now!r}" for name, (was, now) in differences.items()]
         try:
             request, _, budget = asked(self.engine, self.request)
+            if budget != self.stored.selection.budget and not rows:
+                rows = [f"the budget was {self.stored.selection.budget.budget}, would be {budget.budget}"]
+            if not rows:
+                return []
+            today = self.draft(self.engine.settings, request, budget).record()
         except RequestError as error:
             return [(Drift.of(DriftClass.POLICY, [*rows, f"today the request is refused: {error}"]), True)]
-        if budget != self.stored.selection.budget and not rows:
-            rows = [f"the budget was {self.stored.selection.budget.budget}, would be {budget.budget}"]
-        if not rows:
-            return []
-        today = self.draft(self.engine.settings, request, budget).record()
         if (today.plan_hash, today.pool_hash) == (again.plan_hash, again.pool_hash):
             return [(Drift.of(DriftClass.POLICY, rows), False)]
         moved = changes(again, today)

@@ -11,12 +11,15 @@ from uuid import UUID
 from psycopg import Rollback, sql
 
 from planner.engine import Engine
-from planner.errors import RequestError, UnknownScope, UnknownSource
+from planner.errors import RequestError, UnknownSource
 from planner.ingest import scope_id as id_of_scope
 from planner.pipeline.browse import storable
 from planner.recall.frame import read_state
 from planner.store.connect import Connection, run
+from planner.store.lexical import prune_rows
+from planner.store.models import halt_writers
 from planner.store.queries import compose
+from planner.store.retry import retried
 from planner.store.write import Entry, next_tx, write_entry
 
 Reason = Literal["newest", "current", "derived", "cited"]
@@ -88,6 +91,7 @@ class DeletedScope:
         return {**asdict(self), "indexes": list(self.indexes)}
 
 
+@retried
 def versions(engine: Engine, scope: str, source_id: str) -> tuple[SourceVersion, ...]:
     """Return every version of a source, oldest first. Raises UnknownScope, UnknownSource, RequestError."""
     scope_id = id_of_scope(scope)
@@ -96,6 +100,7 @@ def versions(engine: Engine, scope: str, source_id: str) -> tuple[SourceVersion,
         return _versions(conn, scope, scope_id, source_id)
 
 
+@retried
 def prune(
     engine: Engine, scope: str, source_id: str, *, keep_versions: int, even_cited: bool = False
 ) -> PrunedVersions:
@@ -136,28 +141,57 @@ def delete_scope(engine: Engine, scope: str) -> DeletedScope:
     second is lost, an empty scope stays, to be deleted again. Raises UnknownScope, StoreError.
     """
     scope_id = id_of_scope(scope)
-    row = _emptied(engine, scope, scope_id)
-    with engine.store.upkeep() as conn:
-        run(conn, "vacuum_versions")
-    _emptied(engine, scope, scope_id, end=True)
-    with engine.store.upkeep() as conn:
-        rows = run(conn, "scope_indexes", {"prefix": f"embedding_hnsw_{scope_id.hex}_"}).fetchall()
-        for (name,) in rows:
-            run(conn, compose("drop_vector_index", name=sql.Identifier(name)))
-    sources, versions, nodes, plans, tokens = row
-    return DeletedScope(scope, sources, versions, nodes, plans, tokens, tuple(name for (name,) in rows))
+    sources, versions, nodes, plans, tokens = _emptied(engine, scope, scope_id)
+    _vacuumed(engine)
+    _ended(engine, scope_id)
+    indexes = _without_indexes(engine, scope_id)
+    return DeletedScope(scope, sources, versions, nodes, plans, tokens, indexes)
 
 
-def _emptied(engine: Engine, scope: str, scope_id: UUID, *, end: bool = False) -> tuple[int, ...]:
+@retried
+def _emptied(engine: Engine, scope: str, scope_id: UUID) -> tuple[int, ...]:
+    """Delete what a scope holds, as a transaction of its ledger; return how much. Raises UnknownScope.
+
+    Writers that come before the end find that the scope has changed, and plans go on being traced.
+    """
     params = {"scope_id": scope_id}
     with engine.store.maintenance({"statement_timeout": 0}) as conn:
-        if run(conn, "lock_scope", params).fetchone() is None:
-            raise UnknownScope(f"no scope {scope!r}", scope=scope)
+        halt_writers(conn, scope_id, scope)
+        live_nodes = read_state(conn, scope, scope_id, None).live_nodes
+        tx = next_tx(conn, scope_id, scope, engine.clock())
+        write_entry(conn, scope_id, tx, Entry(engine.actor, "delete", engine.clock(), {}))
         row = run(conn, "empty_scope", params).fetchone()
+        run(conn, "count_live", {**params, "delta": -live_nodes})
+        run(conn, "empty_lexical", params)
         assert row is not None
-        if end:
-            run(conn, "delete_scope", params)
         return row
+
+
+@retried
+def _vacuumed(engine: Engine) -> None:
+    with engine.store.upkeep(alone=False) as conn:
+        run(conn, "vacuum_versions")
+
+
+@retried
+def _ended(engine: Engine, scope_id: UUID) -> None:
+    """Delete a scope with what it holds again; where it is gone, an attempt whose answer was lost did it."""
+    params = {"scope_id": scope_id}
+    with engine.store.maintenance({"statement_timeout": 0}) as conn:
+        for statement in ("lock_scope", "empty_scope", "delete_scope"):
+            run(conn, statement, params)
+
+
+@retried
+def _without_indexes(engine: Engine, scope_id: UUID) -> tuple[str, ...]:
+    """Drop the vector indexes of a scope that is gone; return their names."""
+    with engine.store.maintenance() as conn:
+        rows = run(conn, "scope_indexes", {"prefix": f"embedding_hnsw_{scope_id.hex}_"}).fetchall()
+    if rows:
+        with engine.store.upkeep() as conn:
+            for (name,) in rows:
+                run(conn, compose("drop_vector_index", name=sql.Identifier(name)))
+    return tuple(name for (name,) in rows)
 
 
 def _versions(conn: Connection, scope: str, scope_id: UUID, source_id: str) -> tuple[SourceVersion, ...]:
@@ -201,8 +235,10 @@ def _delete(conn: Connection, params: dict[str, Any]) -> None:
         "since": [since for _, since in orphans],
     }
     run(conn, "prune_nodes", nodes)
+    prune_rows(conn, **nodes)
     run(conn, "prune_embeddings", nodes)
     run(conn, "prune_edges", nodes)
     run(conn, "prune_derivations", params)
     run(conn, "prune_spans", params)
     run(conn, "prune_versions", params)
+    run(conn, "prune_titles", params)

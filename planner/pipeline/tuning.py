@@ -14,6 +14,7 @@ from planner.recall.frame import read_state
 from planner.recall.semantic import index_type
 from planner.store.connect import run
 from planner.store.queries import compose
+from planner.store.retry import retried
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class VectorIndex:
         return asdict(self)
 
 
+@retried
 def refresh_statistics(engine: Engine) -> tuple[str, ...]:
     """Analyse the tables whose statistics are far behind what was written; return their names."""
     with engine.store.maintenance() as conn:
@@ -39,6 +41,7 @@ def refresh_statistics(engine: Engine) -> tuple[str, ...]:
     return tuple(stale)
 
 
+@retried
 def build_index(engine: Engine, scope: str) -> VectorIndex:
     """Build the scope's own HNSW index over its current vectors, without locking out its writers.
 
@@ -59,18 +62,19 @@ def build_index(engine: Engine, scope: str) -> VectorIndex:
     name = f"embedding_hnsw_{scope_id.hex}_{state.model.model_id}"
     with engine.store.upkeep() as conn:
         found = run(conn, "vector_index_state", {"name": name}).fetchone()
-        if found is not None and found[0]:
-            return VectorIndex(name, state.live_nodes, built=False)
-        run(conn, compose("drop_vector_index", name=sql.Identifier(name)))
-        statement = compose(
-            "create_vector_index",
-            name=sql.Identifier(name),
-            kind=sql.Identifier(kind),
-            dimensions=sql.Literal(state.model.dimensions),
-            operators=sql.Identifier(f"{kind}_cosine_ops"),
-            scope_id=sql.Literal(scope_id),
-            model_id=sql.Literal(state.model.model_id),
-        )
-        run(conn, statement)
+        is_there = found is not None and found[0]
+        if not is_there:
+            run(conn, compose("drop_vector_index", name=sql.Identifier(name)))
+            statement = compose(
+                "create_vector_index",
+                name=sql.Identifier(name),
+                kind=sql.Identifier(kind),
+                dimensions=sql.Literal(state.model.dimensions),
+                operators=sql.Identifier(f"{kind}_cosine_ops"),
+                scope_id=sql.Literal(scope_id),
+                model_id=sql.Literal(state.model.model_id),
+            )
+            run(conn, statement)
+        # Also where it is there: whoever built it may have been cut off before this.
         run(conn, compose("sample_no_vectors", name=sql.Identifier(name)))
-    return VectorIndex(name, state.live_nodes, built=True)
+    return VectorIndex(name, state.live_nodes, built=not is_there)

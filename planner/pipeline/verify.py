@@ -8,15 +8,17 @@ from uuid import UUID
 from planner.engine import Engine
 from planner.hashing import text_hash
 from planner.ingest import scope_id as id_of_scope
-from planner.pipeline.explain import read_record
+from planner.pipeline.explain import read_record, recorded
 from planner.recall.frame import read_state
 from planner.store.connect import Connection, run
 from planner.store.queries import query
+from planner.store.retry import retried
 from planner.trace.diff import Diff, diff
 from planner.trace.verify import Beneath, Chain, Entry, LedgerVerified, PlanVerified, verified
 from planner.types import Candidate, PlanRef
 
 
+@retried
 def verify_plan(engine: Engine, ref: PlanRef) -> PlanVerified:
     """Hash a plan's stored rows again and, where they are not erased, the bytes beneath them.
 
@@ -29,6 +31,7 @@ def verify_plan(engine: Engine, ref: PlanRef) -> PlanVerified:
         return verified(record, read_beneath(conn, scope_id, pool))
 
 
+@retried
 def verify_ledger(engine: Engine, scope: str) -> LedgerVerified:
     """Follow the chain of a scope's ledger from its first entry. Raises UnknownScope."""
     scope_id = id_of_scope(scope)
@@ -42,12 +45,7 @@ def verify_ledger(engine: Engine, scope: str) -> LedgerVerified:
 
 def compare(engine: Engine, a: PlanRef, b: PlanRef) -> Diff:
     """Say what entered, left or moved between two plans of a scope. Raises RequestError, UnknownPlan."""
-    records = []
-    for ref in (a, b):
-        scope_id = id_of_scope(ref.scope)
-        with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
-            records.append(read_record(conn, scope_id, ref))
-    return diff(*records)
+    return diff(recorded(engine, a), recorded(engine, b))
 
 
 def read_beneath(conn: Connection, scope_id: UUID, pool: Sequence[Candidate]) -> Iterator[Beneath]:

@@ -12,11 +12,13 @@ from typing import Any
 
 from planner.engine import Engine
 from planner.ingest import scope_id as id_of_scope
+from planner.pipeline.deliver import read_deliveries
 from planner.pipeline.explain import read_record
 from planner.pipeline.inquiry import Inquiry
 from planner.selection.counterfactual import Counterfactual, counterfactual
 from planner.selection.pool import rank_pool
 from planner.store.connect import run
+from planner.store.retry import retried
 from planner.trace.explain import fate, furthest_first, missed
 from planner.trace.findings import Findings
 from planner.trace.phrase import checked
@@ -28,6 +30,7 @@ MAX_ANSWERS = 20
 """How many spans are answered; how many more there are is said."""
 
 
+@retried
 def why(engine: Engine, ref: PlanRef, what: str) -> Why:
     """Say at which stage of a plan a span, a node, a source or a phrase fell, or that it was selected.
 
@@ -41,7 +44,7 @@ def why(engine: Engine, ref: PlanRef, what: str) -> Why:
         if record.outcome == "failed":
             return Why(ref, what, None, record.outcome, failed(record))
         rows = run(conn, "plan_nodes", {"scope_id": scope_id, "plan_id": ref.plan_id}).fetchall()
-        found = Findings.from_rows(record, rows)
+        found = Findings.from_rows(record, rows, read_deliveries(conn, scope_id, ref))
         inquiry = Inquiry(conn, engine, scope_id, found)
         subject = inquiry.resolve(asked, MAX_ANSWERS)
         targets = inquiry.targets(subject)

@@ -13,10 +13,14 @@ from planner.ingest import source_node_id
 from planner.pipeline.ingest import Ingested
 from planner.store.changes import Changes
 from planner.store.connect import Connection, run
+from planner.store.lexical import NOTHING, close_rows, count
+from planner.store.mentions import change_mentions, end_titles, write_mentions
+from planner.store.retry import retried
 from planner.store.write import Entry, next_tx, write_changes, write_embeddings, write_entry
 from planner.types import IngestedSource
 
 
+@retried
 def withdraw_vanished(
     engine: Engine, scope: str, *, folders: Collection[str], files: Collection[str], kept: Collection[str]
 ) -> Ingested:
@@ -49,7 +53,7 @@ def withdraw_vanished(
             "edges_closed": len(closed.closed_edges),
         }
         write_entry(conn, scope_id, tx, Entry(engine.actor, "withdraw", engine.clock(), detail))
-        end(conn, scope_id, tx, closed)
+        end(conn, scope_id, tx, closed, sources)
         versions = [version_tx for _, version_tx in gone]
         marked = {"scope_id": scope_id, "tx": tx, "sources": sources, "versions": versions}
         run(conn, "withdraw_versions", marked)
@@ -82,7 +86,11 @@ def source_nodes(sources: Sequence[str]) -> list[str]:
     return [source_node_id(source_id) for source_id in sources]
 
 
-def end(conn: Connection, scope_id: UUID, tx: int, closed: Changes) -> None:
-    """Close nodes with their edges and vectors; the ledger entry is already there."""
+def end(conn: Connection, scope_id: UUID, tx: int, closed: Changes, sources: Sequence[str]) -> None:
+    """Close nodes with their edges, vectors and index rows, and titles; the ledger entry is already there."""
     write_changes(conn, scope_id, tx, "", closed, {})
     write_embeddings(conn, scope_id, tx, 0, [], sorted(closed.gone))
+    count(conn, scope_id, NOTHING, close_rows(conn, scope_id, tx, closed.gone))
+    end_titles(conn, scope_id, tx, sources)
+    edges = change_mentions(conn, scope_id, (), nodes=closed.gone, targets=closed.gone)
+    write_mentions(conn, scope_id, tx, edges)

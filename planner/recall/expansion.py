@@ -12,12 +12,16 @@ from planner.recall.frame import Frame
 from planner.recall.score import fuse, similarities
 from planner.recall.semantic import vectors_of
 from planner.store.connect import Connection, run
-from planner.store.queries import compose
+from planner.store.queries import compose, query
 from planner.types import Reached, SourceClass, SpanRef
 
 
 class Provenance(NamedTuple):
-    """One span of one node in play, with its row of the span ledger (`kind` None where there is none)."""
+    """One span of one node in play, with its row of the span ledger (`kind` None where there is none).
+
+    A cache is `stale` where something that it was made from had changed, or was withdrawn or erased, as of
+    the plan.
+    """
 
     node_id: str
     source_id: str
@@ -31,6 +35,7 @@ class Provenance(NamedTuple):
     text_hash: bytes | None
     byte_length: int
     erased: bool
+    stale: bool
 
     @property
     def ref(self) -> SpanRef:
@@ -64,7 +69,8 @@ def expand(
         "fanout": frame.request.fanout,
         "hop_decay": frame.settings.hop_decay,
     }
-    rows = run(conn, compose("expand", edges=edges(frame)), params).fetchall()
+    statement = compose("expand", edges=edges(frame), stale=query("stale_derivation"))
+    rows = run(conn, statement, params).fetchall()
     walked = {row[0]: row for row in rows if row[1] is not None}
     fresh = [node_id for node_id, row in walked.items() if row[4] is not None]
     dimensions = frame.state.model.dimensions if frame.state.model else 0

@@ -14,6 +14,7 @@ from planner.recall.expansion import Expansion, Provenance, expand
 from planner.recall.frame import Frame
 from planner.recall.semantic import Semantic, nearest
 from planner.recall.structured import Structured
+from planner.recall.v2.pool import found_by_v2
 from planner.store.connect import Connection
 from planner.types import NO_TEXT_HASH, Candidate, RecalledNode
 
@@ -42,7 +43,17 @@ class Recalled:
 
 
 def recall(conn: Connection, frame: Frame, counter: TokenCounter) -> Recalled:
-    """Run both statements of recall and fuse what they found into the pool."""
+    """Run recall by the score model of the settings, and make candidates of the nodes that it found."""
+    found = found_by_v2 if frame.settings.score_model == "v2" else _found_by_v1
+    semantic, structured, nodes, expansion, more = found(conn, frame)
+    stats = {**_stats(frame, semantic, structured, expansion), **more}
+    return _explode(frame, nodes, expansion, counter, stats)
+
+
+def _found_by_v1(
+    conn: Connection, frame: Frame
+) -> tuple[Semantic, Structured, tuple[RecalledNode, ...], Expansion, dict[str, Any]]:
+    """Run both statements of recall, and fuse what they found."""
     alpha = frame.settings.alpha
     semantic, structured = nearest(conn, frame)
     first: dict[str, float] = {node: semantic.score(node, alpha) for node in semantic.similarities}
@@ -50,8 +61,7 @@ def recall(conn: Connection, frame: Frame, counter: TokenCounter) -> Recalled:
         first[node] = max(score, first.get(node, 0.0))
     ranked = sorted(first, key=lambda node: (-first[node], node))
     expansion = expand(conn, frame, ranked[: frame.request.roots], ranked, semantic.similarities)
-    nodes = _nodes(frame, semantic, structured, expansion)
-    return _explode(frame, nodes, expansion, counter, _stats(frame, semantic, structured, expansion))
+    return semantic, structured, _nodes(frame, semantic, structured, expansion), expansion, {}
 
 
 def _nodes(
@@ -114,6 +124,7 @@ def _explode(
     )
     stats["spans"] = len(spans)
     stats["cut"] = {"max_nodes": len(nodes) - len(scores), **{name: len(refs) for name, refs in cut.items()}}
+    stats["stale"] = [str(row.ref) for row in kept if row.stale]
     kind_missing = sum(row.kind is None for row in kept)
     return Recalled(nodes, candidates, uncounted, kind_missing, len(rows) - len(spans), cut, stats)
 

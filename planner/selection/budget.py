@@ -66,6 +66,11 @@ def largest_request(budget: Budget) -> int:
     return MAX_REQUEST if budget.ceiling is None else min(budget.ceiling, MAX_REQUEST)
 
 
+def request_for(tokens: int, bound: Bound) -> int:
+    """Return the smallest request whose budget in force is exactly `tokens`, where nothing narrows it."""
+    return -(-tokens * 10 // 9) if bound == "estimate" else tokens
+
+
 def sufficient_request(tokens: int, budget: Budget) -> int | None:
     """Return the smallest request under which a span of `tokens` fits an empty plan and its source's cap.
 

@@ -111,8 +111,13 @@ def content_of(source: SourceDraft) -> tuple[Any, ...]:
 
 
 def metadata_of(source: SourceDraft) -> tuple[Any, ...]:
-    """Return what describes a source; nodes are derived again where it changes, since filters read it."""
-    return (source.title, source.uri, source.trust, canonical_json(source.attributes), source.observed_at)
+    """Return what describes a source; nodes are derived again where it changes.
+
+    Filters read it; and a node of a cache cites the version that says what it was made from.
+    """
+    made_from = tuple(str(ref) for ref in source.made_from)
+    described = (source.title, source.uri, source.trust, canonical_json(source.attributes))
+    return (*described, source.observed_at, made_from)
 
 
 def identity_of(source: SourceDraft) -> tuple[Any, ...]:

@@ -6,12 +6,14 @@ Both drop to a role of the planner, so that row security holds also under a supe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, LiteralString, cast
 from uuid import UUID
+from weakref import WeakSet
 
 import psycopg
 from psycopg import errors as pg
@@ -20,7 +22,7 @@ from psycopg.rows import TupleRow, tuple_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from planner import errors
-from planner.store.arrays import array_literal
+from planner.store.arrays import BINARY_ARRAYS, array_literal
 from planner.store.queries import query
 from planner.store.resources import head_revision
 
@@ -29,6 +31,18 @@ Pool = ConnectionPool[Connection]
 Role = Literal["reader", "writer"]
 
 POOL_WAIT_SECONDS = 30.0
+
+LOCK_POLL_SECONDS = 0.1
+
+UPKEEP_KEY = -1731237754944425953
+"""First 8 bytes of BLAKE3("planner/upkeep"), as a signed big-endian integer."""
+
+UNKNOWN = "unknown"
+"""The `outcome` of a transaction, in the detail of the error, where the answer to its COMMIT was lost."""
+
+_LEARNED: WeakSet[Connection] = WeakSet()
+"""The connections that can send arrays in binary."""
+
 _SNAPSHOT = b"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
 
 
@@ -119,19 +133,28 @@ class Store:
             yield conn
 
     @contextmanager
-    def upkeep(self) -> Iterator[Connection]:
-        """Open a session as `planner_owner` outside a transaction, for what PostgreSQL runs only there."""
+    def upkeep(self, *, alone: bool = True) -> Iterator[Connection]:
+        """Open a session as `planner_owner` outside a transaction, for what PostgreSQL runs only there.
+
+        What builds, drops or rewrites is done `alone`: two of a kind wait for each other's snapshots, and one
+        would be broken off. It waits as long as another of the same database takes.
+        """
         with self._connection() as conn:
             was_autocommit, conn.autocommit = conn.autocommit, True
             try:
                 conn.execute("SET ROLE planner_owner")
                 set_session = sql.SQL("SET search_path = planner, {}")
                 conn.execute(set_session.format(sql.Identifier(self.server.vector_schema)))
+                while alone and not lock_taken(conn, UPKEEP_KEY):
+                    time.sleep(LOCK_POLL_SECONDS)
                 yield conn
             finally:
-                conn.execute("RESET ROLE")
-                conn.execute("RESET search_path")
-                conn.autocommit = was_autocommit
+                if not conn.closed:
+                    if alone:
+                        run(conn, "release_lock", {"key": UPKEEP_KEY})
+                    conn.execute("RESET ROLE")
+                    conn.execute("RESET search_path")
+                    conn.autocommit = was_autocommit
 
     @contextmanager
     def _transaction(
@@ -148,10 +171,18 @@ class Store:
         }
         if scope_id is not None:
             local["planner.scope_id"] = str(scope_id)
-        with self._connection() as conn, conn.transaction():
-            opening = _SNAPSHOT if snapshot else b""
-            conn.execute(opening + _assignments(tuple(local.items())), prepare=False)
-            yield conn
+        is_ending = False
+        try:
+            with self._connection() as conn, conn.transaction():
+                opening = _SNAPSHOT if snapshot else b""
+                conn.execute(opening + _assignments(tuple(local.items())), prepare=False)
+                yield conn
+                is_ending = not snapshot
+        except errors.StoreUnavailable as error:
+            if not is_ending:
+                raise
+            said = f"{error}; whether the transaction was committed is not known"
+            raise errors.StoreUnavailable(said, **error.detail, outcome=UNKNOWN) from error.__cause__
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -169,9 +200,25 @@ def run(
 ) -> psycopg.Cursor[TupleRow]:
     """Execute a named or composed statement; lists go as array literals, results come in binary."""
     statement = query(name_or_query) if isinstance(name_or_query, str) else name_or_query
-    cursor = conn.cursor(binary=True, row_factory=tuple_row)  # a caller's pool may have rows of another sort
     sent = {k: array_literal(v) if isinstance(v, list) else v for k, v in (params or {}).items()}
+    if any(type(value) in BINARY_ARRAYS for value in sent.values()):
+        _can_send_arrays(conn)
+    cursor = conn.cursor(binary=True, row_factory=tuple_row)  # a caller's pool may have rows of another sort
     return cursor.execute(statement, sent, prepare=False)
+
+
+def _can_send_arrays(conn: Connection) -> None:
+    """Let a connection send arrays in binary; it learns that once, since it takes longer than to send one."""
+    if conn not in _LEARNED:
+        for kind, dumper in BINARY_ARRAYS.items():
+            conn.adapters.register_dumper(kind, dumper)
+        _LEARNED.add(conn)
+
+
+def lock_taken(conn: Connection, key: int) -> bool:
+    """Try to take a lock of the database for this session; say whether it is taken now."""
+    row = run(conn, "take_lock", {"key": key}).fetchone()
+    return row is not None and bool(row[0])
 
 
 def set_local(conn: Connection, values: Mapping[str, str | int]) -> None:
@@ -216,9 +263,16 @@ def _assignments(values: tuple[tuple[str, str | int], ...]) -> bytes:
 
 
 def _check_revision(conn: Connection) -> None:
-    with conn.transaction():
-        set_local(conn, {"role": "planner_reader"})  # a login that does not inherit may read only as a role
-        row = run(conn, "schema_revision").fetchone()
+    try:
+        with conn.transaction():
+            # A login that does not inherit may read only as a role.
+            set_local(conn, {"role": "planner_reader"})
+            row = run(conn, "schema_revision").fetchone()
+    except pg.InsufficientPrivilege as error:
+        raise errors.SchemaBehind(
+            "planner_reader may not read the schema: a migration was cut off before its grants; "
+            "run `planner migrate`"
+        ) from error
     found, head = cast("str | None", row[0] if row else None), head_revision()
     if found == head:
         return

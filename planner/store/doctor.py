@@ -15,6 +15,7 @@ import psycopg
 from psycopg import sql
 
 from planner.errors import PlannerError, UnsupportedServer
+from planner.lexical.terms import ANALYSIS
 from planner.store.connect import Connection, run, translated
 from planner.store.objects import ROLES, dba_statements
 from planner.store.requirements import Facts, require_server
@@ -198,6 +199,7 @@ def _contents(conn: Connection, *, is_owner: bool) -> Iterator[Check]:
         dangling = run(conn, "dangling_edges").fetchall()
         gaps = run(conn, "ledger_gaps").fetchall()
         miscounted = run(conn, "miscounted_scopes").fetchall()
+        indexes = run(conn, "index_faults", {"analysis": ANALYSIS}).fetchall()
         unused = [name for (name,) in run(conn, "unused_vector_indexes")]
     counts = ", ".join(f"{number} in {scope}" for scope, number in dangling)
     # A link may wait for a source that has not arrived: worth knowing, not wrong.
@@ -221,6 +223,27 @@ def _contents(conn: Connection, *, is_owner: bool) -> Iterator[Check]:
         yield Check("live nodes", False, said, "as planner_owner, set scope.live_nodes to the count")
     else:
         yield Check("live nodes", True, "the kept count is the count in every scope")
+    yield from _lexical_indexes(indexes)
+
+
+def _lexical_indexes(found: Sequence[Sequence[Any]]) -> Iterator[Check]:
+    """Say which scopes have no lexical index, and of which it does not hold what it should."""
+    name = "lexical indexes"
+    lacking = [scope for scope, lexical, *_ in found if lexical != ANALYSIS]
+    wrong = [
+        f"{scope}: {nodes} nodes and {terms} terms counted too many, {missing} rows missing or left over, "
+        f"{miscounted} terms miscounted"
+        for scope, _, nodes, terms, missing, miscounted in found
+        if nodes or terms or missing or miscounted
+    ]
+    if wrong:
+        remedy = "as planner_owner, set scope.lexical to null, then run `planner scope index SCOPE --lexical`"
+        yield Check(name, False, "; ".join(wrong), remedy)
+    if lacking:
+        remedy = "; ".join(f"run `planner scope index {scope} --lexical`" for scope in lacking)
+        yield Check(name, None, f"not there, or not finished: {', '.join(lacking)}", remedy)
+    elif not wrong:
+        yield Check(name, True, "each current text is in its scope's, and counted")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from planner.errors import IntegrityError, UnknownSpan
 from planner.hashing import text_hash
-from planner.store.connect import Connection, run
+from planner.store.connect import Connection, columns, run
 from planner.types import NO_TEXT_HASH, Span, SpanRef
 
 
@@ -16,14 +16,7 @@ def slices(conn: Connection, scope_id: UUID, refs: Sequence[SpanRef]) -> list[by
     """Return the bytes of each span, None where its version is missing, erased or shorter than the span."""
     if not refs:
         return []
-    params = {
-        "scope_id": scope_id,
-        "sources": [ref.source_id for ref in refs],
-        "versions": [ref.version_tx for ref in refs],
-        "starts": [ref.start for ref in refs],
-        "ends": [ref.end for ref in refs],
-    }
-    return [row[1] for row in run(conn, "slices", params).fetchall()]
+    return [row[1] for row in run(conn, "slices", {"scope_id": scope_id, **keys(refs)}).fetchall()]
 
 
 def checked_text(ref: SpanRef, data: bytes | None, expected: bytes) -> str | None:
@@ -65,6 +58,11 @@ def cached_counts(
     """Return the token counts that an exact counter has cached, by text hash."""
     params = {"scope_id": scope_id, "counter": counter, "hashes": list(hashes)}
     return dict(run(conn, "counted", params).fetchall())
+
+
+def keys(refs: Sequence[SpanRef]) -> dict[str, list[Any]]:
+    """Return the parameters by which a statement is asked about many spans."""
+    return dict(zip(("sources", "versions", "starts", "ends"), columns(refs, 4), strict=True))
 
 
 def _key(ref: SpanRef) -> dict[str, Any]:

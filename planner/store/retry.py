@@ -1,20 +1,27 @@
 """What the database failed in passing is tried again: the whole attempt, a few times, after a jittered wait.
 
-Only what may be repeated is wrapped: reads, and writes that compare with what is there before they write. A
-statement that ran into its timeout is not tried again: it would again.
+What may be repeated is `retried`: it reads, or looks at what is there before it writes, so that the next
+attempt meets what was done as done. Other writes are tried again where the attempt before is known to have
+left nothing. A statement that ran into its timeout, or was cancelled, is not tried again.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from planner.errors import StoreError
-from planner.store.connect import Store
+from planner.store.connect import UNKNOWN, Store
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
@@ -25,12 +32,39 @@ PASSING = ("40001", "40P01", "57P01", "57P02", "57P03")
 """Serialization failure, deadlock, and a server that shuts down, has crashed or is starting; and class 08."""
 
 
-def attempts(store: Store) -> Retrying:
+class HasStore(Protocol):
+    """What work is done with: an engine, or what holds one."""
+
+    @property
+    def store(self) -> Store:
+        """The store that the work opens its transactions on."""
+        ...
+
+
+H = TypeVar("H", bound=HasStore)
+
+
+def retried(work: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
+    """Have work, whose first argument has the store, done again as a whole where it failed in passing.
+
+    Where the answer to COMMIT was lost, the repeat finds nothing left to do, and says so. Retried work calls
+    no other, or their attempts would multiply.
+    """
+
+    @wraps(work)
+    def repeated(having: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return attempts(having.store)(work, having, *args, **kwargs)
+
+    return repeated
+
+
+def attempts(store: Store, *, repeatable: bool = True) -> Retrying:
     """Return tenacity's controller for one piece of work: iterate over it, or call it with a function.
 
     Each attempt must open its own transaction and make its own state. The error of the last one is raised.
-    Where a connection was lost the pool looks over the others it holds, which a restarted server has lost
-    too; the wait for a new one is the pool's.
+    What is not `repeatable` ends with an attempt that may have been committed. Where a connection was lost
+    the pool looks over the others it holds, which a restarted server has lost too; the wait for a new one is
+    the pool's.
     """
 
     def again(state: RetryCallState) -> None:
@@ -40,7 +74,7 @@ def attempts(store: Store) -> Retrying:
             store.pool.check()
 
     return Retrying(
-        retry=retry_if_exception(is_passing),
+        retry=retry_if_exception(is_passing if repeatable else is_undone),
         wait=wait_random_exponential(multiplier=0.1, max=2.0),
         stop=stop_after_attempt(ATTEMPTS),
         before_sleep=again,
@@ -55,3 +89,8 @@ def is_passing(error: BaseException) -> bool:
         return False
     # A connection that was lost without a word has no SQLSTATE.
     return cause.sqlstate is None or cause.sqlstate in PASSING or cause.sqlstate.startswith("08")
+
+
+def is_undone(error: BaseException) -> bool:
+    """Say whether the same work may succeed the next time, and has left nothing this time."""
+    return is_passing(error) and isinstance(error, StoreError) and error.detail.get("outcome") != UNKNOWN

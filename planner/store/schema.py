@@ -2,8 +2,8 @@
 
 The migrations create them; a test holds the two equal down to collations, checks and storage. Each tenant
 table leads with `scope_id`. Rows in transaction time carry `tx_from` and `tx_to` (open: 2**63 - 1). Hashes
-are 32 bytes of BLAKE3; ranges are half-open bytes of canonical UTF-8 text. The trace's tables are declared in
-`schema_trace` and are here as well.
+are 32 bytes of BLAKE3; ranges are half-open bytes of canonical UTF-8 text. The tables of the trace and of the
+lexical index are declared in `schema_trace` and `schema_lexical` and are here as well.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB
 from sqlalchemy.schema import DDL
 
 from planner.store.columns import ID, TIME, check, column, key, metadata, optional, reference, scope_id, tx_to
-from planner.store.schema_trace import api_token, delivery, plan, plan_candidate, plan_node
+from planner.store.schema_lexical import lexical, posting, term, title
+from planner.store.schema_trace import (
+    api_token,
+    delivery,
+    expectation,
+    plan,
+    plan_candidate,
+    plan_node,
+)
 
 __all__ = [
     "api_token",
@@ -23,18 +31,23 @@ __all__ = [
     "edge",
     "embedding",
     "embedding_model",
+    "expectation",
     "ledger",
+    "lexical",
     "metadata",
     "node",
     "node_span",
     "plan",
     "plan_candidate",
     "plan_node",
+    "posting",
     "scope",
     "scope_model",
     "source",
     "source_version",
     "span",
+    "term",
+    "title",
     "token_count",
 ]
 
@@ -48,6 +61,9 @@ scope = sa.Table(
     column("last_tx", sa.BigInteger, server_default=sa.text("0")),
     column("live_nodes", sa.BigInteger, server_default=sa.text("0")),
     column("created_at", TIME),
+    optional("lexical", ID),
+    column("lexical_nodes", sa.BigInteger, server_default=sa.text("0")),
+    column("lexical_terms", sa.BigInteger, server_default=sa.text("0")),
     key("scope_pkey", "scope_id"),
     check("scope_name_check", "name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'"),
     check("scope_counts_check", "last_tx >= 0 AND live_nodes >= 0"),
@@ -316,6 +332,10 @@ WORDS = {
     span: ("heading_path", "speaker", "message_id"),
     node: ("label", "attributes"),
     embedding: ("vec",),
+    lexical: ("terms", "context"),
+    posting: ("term",),
+    term: ("term",),
+    title: ("first_term", "terms"),
 }
 """The columns that hold what a source says; erasure empties them."""
 

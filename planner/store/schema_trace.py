@@ -1,4 +1,4 @@
-"""The trace's tables and the access tokens, part of `planner.store.schema`.
+"""The trace's tables, the expectations and the access tokens, part of `planner.store.schema`.
 
 No foreign keys lead out of a trace, and it never holds source text: it outlives what it speaks of.
 """
@@ -142,6 +142,23 @@ delivery = sa.Table(
     check("delivery_hash_check", "length(delivery_hash) = 32"),
 )
 sa.Index("delivery_plan_idx", delivery.c.scope_id, delivery.c.plan_id)
+
+expectation = sa.Table(
+    "expectation",
+    metadata,
+    scope_id(),
+    column("expectation_id", ID),
+    column("created_at", TIME),
+    column("actor", sa.Text),
+    column("plan_id", sa.Uuid),
+    column("request", JSONB),
+    column("what", sa.Text),
+    column("stage", sa.Text),
+    optional("note", sa.Text),
+    key("expectation_pkey", "scope_id", "expectation_id"),
+    check("expectation_id_check", "expectation_id ~ '^[0-9a-f]{16}$'"),
+    reference("expectation_scope_fkey", "scope", "scope_id"),
+)
 
 api_token = sa.Table(
     "api_token",

@@ -23,14 +23,12 @@ from psycopg import errors as pg
 
 from planner.errors import MigrationBusy, MissingRoles, SchemaAhead, SchemaBehind, StoreError
 from planner.store import objects
-from planner.store.connect import Connection, run, translated
+from planner.store.connect import LOCK_POLL_SECONDS, Connection, lock_taken, run, translated
 from planner.store.requirements import Facts, require_roles, require_server
 from planner.store.resources import head_revision, migrations_dir, revisions
 
 LOCK_KEY = -5245819585731238978
 """First 8 bytes of BLAKE3("planner/migrate"), as a signed big-endian integer."""
-
-LOCK_POLL_SECONDS = 0.1
 
 APPLICATION = "planner migrate"
 
@@ -157,7 +155,9 @@ def status(conn: Connection) -> MigrationStatus:
 
 
 def _revision(conn: Connection) -> str | None:
-    held = [name for name, member, *_ in run(conn, "role_facts", {"roles": list(objects.ROLES)}) if member]
+    member_of = {name: member for name, member, *_ in run(conn, "role_facts", {"roles": list(objects.ROLES)})}
+    # The owner first: where a migration was cut off before its grants, the others may not read yet.
+    held = [role for role in objects.ROLES if member_of.get(role)]
     if not held:
         raise MissingRoles(
             "this login is not a member of the planner's roles, so it cannot read the schema's revision; "
@@ -184,7 +184,7 @@ def _connection(url: str) -> Iterator[Connection]:
 def _alone(conn: Connection, patience: float) -> Iterator[None]:
     """Hold the database's migration lock, for which another migration is given `patience` seconds to end."""
     deadline = time.monotonic() + patience
-    while not (run(conn, "take_migration_lock", {"key": LOCK_KEY}).fetchone() or (False,))[0]:
+    while not lock_taken(conn, LOCK_KEY):
         if time.monotonic() >= deadline:
             raise MigrationBusy(
                 f"another migration of database {conn.info.dbname} has been running for {patience:g} s; "
@@ -196,7 +196,7 @@ def _alone(conn: Connection, patience: float) -> Iterator[None]:
     finally:
         if not conn.closed:
             conn.rollback()
-            run(conn, "release_migration_lock", {"key": LOCK_KEY})
+            run(conn, "release_lock", {"key": LOCK_KEY})
 
 
 def _lay_ground(conn: Connection, facts: Facts, *, roles: bool) -> None:
@@ -218,13 +218,13 @@ def _lay_ground(conn: Connection, facts: Facts, *, roles: bool) -> None:
         raise facts.ground_refused(error) from error
 
 
-def _run_migrations(conn: Connection) -> None:
+def _run_migrations(conn: Connection, revision: str = "head") -> None:
     """Run alembic on this very connection: the session that holds the lock and the owner's role."""
     conn.autocommit = False
     try:
         engine = sa.create_engine("postgresql+psycopg://", creator=lambda: conn, poolclass=sa.pool.StaticPool)
         with engine.connect() as connection, _alembic_context:
-            command.upgrade(_alembic(connection=connection), "head")
+            command.upgrade(_alembic(connection=connection), revision)
     finally:
         if not conn.closed:
             conn.rollback()

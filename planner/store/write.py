@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from blake3 import blake3
 
-from planner.errors import ConflictingInput
+from planner.errors import ConflictingInput, UnknownScope
 from planner.hashing import text_hash
+from planner.lexical.terms import ANALYSIS
+from planner.store.arrays import vector_parameters
 from planner.store.chain import GENESIS, entry_hash
 from planner.store.changes import (
     Changes,
     Current,
     CurrentNode,
     CurrentVersion,
+    EdgeKey,
     canonical_json,
 )
 from planner.store.connect import Connection, columns, run
 from planner.types import STRUCTURE, Batch, EdgeDraft, NodeDraft, SourceDraft
+
+MANY_ROWS: Mapping[str, str | int] = MappingProxyType({"plan_cache_mode": "auto", "enable_seqscan": "off"})
+"""Settings of a transaction that writes many rows: with them the check of a foreign key is planned once a
+session, not once a row, and uses the key's index also where the table was small then. Our own statements,
+which have no name, are planned each time as ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,14 @@ class NodeVector:
     node_id: str
     text_hash: bytes
     vector: Sequence[float] | None
+
+
+class Turn(NamedTuple):
+    """A transaction number of a scope, when the scope was made, and what it says of its lexical index."""
+
+    tx: int
+    made_at: datetime
+    lexical: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +73,7 @@ def read_current(conn: Connection, scope_id: UUID, batch: Batch, *, last_tx: int
         row[0]: CurrentVersion(
             version_tx=row[1],
             content=whole.get(row[0], (row[2], row[3])),
-            metadata=(row[4], row[5], row[6], canonical_json(row[7]), row[8]),
+            metadata=(row[4], row[5], row[6], canonical_json(row[7]), row[8], tuple(row[15])),
             identity=tuple(row[11:15]),
             ended=row[9],
         )
@@ -117,9 +134,24 @@ def check_edge_ends(conn: Connection, scope_id: UUID, batch: Batch) -> None:
 
 def next_tx(conn: Connection, scope_id: UUID, name: str, now: datetime) -> int:
     """Take the scope's next transaction number, which locks out its other writers until the end."""
-    row = run(conn, "next_tx", {"scope_id": scope_id, "name": name, "now": now}).fetchone()
+    return next_turn(conn, scope_id, name, now).tx
+
+
+def next_turn(conn: Connection, scope_id: UUID, name: str, now: datetime) -> Turn:
+    """Take the number, and return with it when the scope was made: another may have taken its name since."""
+    params = {"scope_id": scope_id, "name": name, "now": now, "analysis": ANALYSIS}
+    row = run(conn, "next_tx", params).fetchone()
     assert row is not None
-    return int(row[0])
+    return Turn(*row)
+
+
+def hold_scope(conn: Connection, scope_id: UUID, name: str) -> None:
+    """Keep a scope from being deleted until the end of the transaction. Raises UnknownScope.
+
+    Its writers are not kept out by this, nor is this kept waiting by them.
+    """
+    if run(conn, "hold_scope", {"scope_id": scope_id}).fetchone() is None:
+        raise UnknownScope(f"scope {name!r} is not there any more: it was deleted meanwhile", scope=name)
 
 
 def write_entry(conn: Connection, scope_id: UUID, tx: int, entry: Entry) -> None:
@@ -160,9 +192,7 @@ def write_changes(
     version_of = {source_id: version.version_tx for source_id, version in versions.items()}
     version_of |= {source.source_id: tx for source in found.sources}
     with conn.pipeline():
-        if found.closed_edges:
-            keys = ("src", "dst", "predicate")
-            run(conn, "close_edges", {**base, **_named(keys, found.closed_edges)})
+        close_edges(conn, scope_id, tx, found.closed_edges)
         closing = sorted(found.gone | found.replaced)
         if closing:
             run(conn, "close_nodes", {**base, "nodes": closing})
@@ -170,13 +200,27 @@ def write_changes(
             run(conn, "write_sources", {**base, **_sources(found.sources)})
             run(conn, "write_versions", {**base, "actor": actor, **_versions(found.sources)})
             run(conn, "write_spans", {**base, **_spans(found.sources)})
+        if any(source.made_from for source in found.sources):
+            run(conn, "write_derivations", {**base, **_derivations(found.sources)})
         if found.opened:
             run(conn, "write_nodes", {**base, **_nodes(found.opened)})
             run(conn, "write_node_spans", {**base, **_node_spans(found.opened, version_of)})
-        if found.edges:
-            run(conn, "write_edges", {**base, **_edges(found.edges)})
+        write_edges(conn, scope_id, tx, found.edges)
         delta = len(found.opened) - len(closing)
         run(conn, "count_live", {"scope_id": scope_id, "delta": delta})
+
+
+def close_edges(conn: Connection, scope_id: UUID, tx: int, keys: Sequence[EdgeKey]) -> None:
+    """End current edges."""
+    if keys:
+        named = _named(("src", "dst", "predicate"), keys)
+        run(conn, "close_edges", {"scope_id": scope_id, "tx": tx, **named})
+
+
+def write_edges(conn: Connection, scope_id: UUID, tx: int, edges: Sequence[EdgeDraft]) -> None:
+    """Write new edges."""
+    if edges:
+        run(conn, "write_edges", {"scope_id": scope_id, "tx": tx, **_edges(edges)})
 
 
 def write_embeddings(
@@ -192,14 +236,9 @@ def write_embeddings(
     if closing:
         run(conn, "close_embeddings", {**base, "nodes": sorted(closing)})
     if vectors:
-        rows = [(v.node_id, v.text_hash, vector_literal(v.vector)) for v in vectors]
-        named = _named(("node_id", "text_hash", "vec"), rows)
-        run(conn, "write_embeddings", {**base, "model_id": model_id, **named})
-
-
-def vector_literal(vector: Sequence[float] | None) -> str | None:
-    """Return a vector as pgvector reads it."""
-    return None if vector is None else "[" + ",".join(map(str, vector)) + "]"
+        named = _named(("node_id", "text_hash"), [(v.node_id, v.text_hash) for v in vectors])
+        made = vector_parameters([v.vector for v in vectors])
+        run(conn, "write_embeddings", {**base, "model_id": model_id, **named, **made})
 
 
 def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
@@ -252,6 +291,11 @@ def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
         for span in source.spans
     ]
     return _named((*names, "non_ascii_chars", "text_hash", "message_id"), rows)
+
+
+def _derivations(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
+    rows = [(source.source_id, *ref) for source in sources for ref in source.made_from]
+    return _named(("source_id", "from_source_id", "from_version_tx", "from_start", "from_end"), rows)
 
 
 def _nodes(nodes: Sequence[NodeDraft]) -> dict[str, list[Any]]:

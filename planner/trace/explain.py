@@ -9,6 +9,7 @@ from typing import Any
 from planner.errors import IntegrityError
 from planner.recall.score import Floats, top_k
 from planner.trace.findings import Findings, FoundNode
+from planner.trace.scoring import terms_of
 from planner.trace.why import DEPTH, Carrier, Facts, Fate, Missed, Ranked, Stage, Target
 from planner.types import Outcome, SpanRef, Verdict
 
@@ -46,14 +47,22 @@ def fate(target: Target, found: Findings, beyond: Missed) -> Fate:
     if decided is None:
         fates = [_carried(carrier, target, found, beyond) for carrier in target.carriers]
         decided = min(fates, key=lambda f: (-DEPTH[f.stage], f.facts.get("rank", 0), f.node_id or ""))
-    about = {"asked": str(target.asked) if target.asked else None, "erased_tx": target.erased_tx}
+    about = {
+        "asked": str(target.asked) if target.asked else None,
+        "erased_tx": target.erased_tx,
+        "stale": True if target.ref in found.stale else None,
+    }
     return replace(decided, facts={**decided.facts, **{k: v for k, v in about.items() if v is not None}})
 
 
 def _in_trace(ref: SpanRef, found: Findings) -> Fate | None:
     verdict = found.verdicts.get(ref)
     if verdict is not None:
-        return Fate(Stage(verdict.outcome.value), verdict.candidate.node_id, _figures(verdict, found))
+        facts = _figures(verdict, found)
+        delivered = facts.get("deliveries")
+        left_out = delivered and not any("delivered_as" in delivery for delivery in delivered)
+        stage = Stage.NOT_DELIVERED if left_out else Stage(verdict.outcome.value)
+        return Fate(stage, verdict.candidate.node_id, facts)
     if ref not in found.cuts:
         return None
     limit, score = found.cuts[ref]
@@ -74,7 +83,12 @@ def _figures(verdict: Verdict, found: Findings) -> Facts:
         ),
     }
     if verdict.outcome is Outcome.SELECTED:
-        facts |= {"order": verdict.order, "selected": len(selection.selected)}
+        evidence = found.evidence[candidate.ref]
+        delivered = [fate for delivery in found.deliveries if (fate := delivery.fate(evidence))]
+        facts |= {"order": verdict.order, "selected": len(selection.selected), "evidence": evidence}
+        facts |= {"deliveries": delivered} if delivered else {}
+    terms = terms_of(found.record.recall, candidate.node_id)
+    facts |= {} if terms is None else {"terms": terms}
     if verdict.duplicate_of is not None:
         original = found.verdicts[verdict.duplicate_of].outcome
         facts |= {"duplicate_of": str(verdict.duplicate_of), "duplicate_of_outcome": original.value}
@@ -101,7 +115,8 @@ def _carried(carrier: Carrier, target: Target, found: Findings, beyond: Missed) 
     ranked = beyond.ranks.get(carrier.node_id)
     if ranked is None:
         return fell(Stage.BEYOND_EXPANSION, {**expansion, "semantic": found.is_semantic, **over})
-    place = {"similarity": ranked.similarity, "rank": ranked.rank, "of": ranked.of, "k": request["k"]}
+    place = {"similarity": ranked.similarity, "rank": ranked.rank, "of": ranked.of}
+    place["k"] = found.record.recall.get("k", request["k"])
     method = {"method": found.record.recall["method"]}
     return fell(Stage.BELOW_TOP_K, {**place, **method, "expansion": expansion, **over})
 

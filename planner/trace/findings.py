@@ -11,8 +11,9 @@ import numpy as np
 
 from planner.ports import Vectors
 from planner.recall.score import MATCHED, NO_DECAY, fuse
+from planner.trace.delivery import DeliveryRecord
 from planner.trace.record import Record
-from planner.types import SpanRef, Verdict
+from planner.types import SpanRef, Verdict, evidence_id, ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +34,18 @@ class Findings:
 
     record: Record
     ranked: tuple[FoundNode, ...]
+    deliveries: tuple[DeliveryRecord, ...] = ()
 
     @classmethod
-    def from_rows(cls, record: Record, rows: Sequence[Sequence[Any]]) -> Findings:
-        """Read the rows of `plan_nodes`."""
+    def from_rows(
+        cls, record: Record, rows: Sequence[Sequence[Any]], deliveries: tuple[DeliveryRecord, ...] = ()
+    ) -> Findings:
+        """Read the rows of `plan_nodes`; `deliveries` are what was delivered of the plan since."""
         nodes = (
             FoundNode(node_id, frozenset(legs), score, similarity, cut is not None, position)
             for position, (node_id, legs, score, similarity, _, _, _, cut) in enumerate(rows, start=1)
         )
-        return cls(record, tuple(nodes))
+        return cls(record, tuple(nodes), deliveries)
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -57,6 +61,17 @@ class Findings:
     def verdicts(self) -> Mapping[SpanRef, Verdict]:
         """The pool by span."""
         return {v.candidate.ref: v for v in self.record.selection.verdicts}
+
+    @cached_property
+    def stale(self) -> frozenset[SpanRef]:
+        """The spans of the pool that are derived text which no longer held as of the plan."""
+        return frozenset(map(SpanRef.parse, self.record.recall.get("stale", ())))
+
+    @cached_property
+    def evidence(self) -> Mapping[SpanRef, str]:
+        """The names by which the selected spans are delivered and cited."""
+        best_first = ranked(self.record.to_plan({}))
+        return {span.verdict.candidate.ref: evidence_id(rank) for rank, span in enumerate(best_first, 1)}
 
     @cached_property
     def pool_rank(self) -> Mapping[SpanRef, int]:

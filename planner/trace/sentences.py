@@ -7,9 +7,23 @@ from typing import Any
 
 from planner.selection.counterfactual import Counterfactual
 from planner.trace.record import Record
+from planner.trace.scoring import told
 from planner.trace.why import BY_BUDGET, Facts, Fate, Stage
 
 UNKNOWN = "This scope has no span, node or source of this name, and no text that holds this phrase."
+STALE = "what it was made from had a newer version by then, or was withdrawn or erased"
+"""What it means that a cache was stale as of a plan."""
+
+_SELECTED = (
+    "It is selected, number {number} of {selected}, with a weight of {weight:.4f}: {tokens} of the "
+    "{used} tokens used, in a budget of {budget}."
+)
+_LEFT_OUT: Mapping[str, str] = {
+    "over_budget": "it did not fit into what was left of the budget",
+    "over_source_cap": "its source would have had more than the share of one",
+}
+_DELIVERIES = 3
+"""How many deliveries of a span are told, the last ones."""
 
 _TEMPLATES: Mapping[Stage, str] = {
     Stage.FILTERED_BY_MUST: "The `must` of the request does not let its node pass.",
@@ -37,10 +51,8 @@ _TEMPLATES: Mapping[Stage, str] = {
         "Its text cannot be cut out of its source: the version is missing, erased or shorter, or an end of "
         "the span falls inside a character."
     ),
-    Stage.SELECTED: (
-        "It is selected, number {number} of {selected}, with a weight of {weight:.4f}: {tokens} of the "
-        "{used} tokens used, in a budget of {budget}."
-    ),
+    Stage.NOT_DELIVERED: _SELECTED,
+    Stage.SELECTED: _SELECTED,
 }
 
 
@@ -59,11 +71,16 @@ def sentence(fate: Fate, sufficient: Counterfactual) -> str:
     made = _MADE.get(fate.stage)
     number = facts.get("order", 0) + 1
     parts.append(made(facts) if made else _TEMPLATES[fate.stage].format(**facts, number=number))
+    if "terms" in facts:
+        parts.append(told(facts["terms"]))
     if "structured_limit" in facts:
         limit = facts["structured_limit"]
         parts.append(f"It satisfies `match`, but is not among the first {limit} that do (structured_limit).")
+    parts += [_delivery(one) for one in facts.get("deliveries", ())[-_DELIVERIES:]]
     if fate.stage in BY_BUDGET:
         parts.append(_sufficient(sufficient))
+    if "stale" in facts:
+        parts.append(f"It is derived text and was stale: {STALE}.")
     if "erased_tx" in facts:
         parts.append(f"Its text and its vector were erased at transaction {facts['erased_tx']}.")
     return " ".join(parts)
@@ -77,6 +94,13 @@ def summary(name: str, resolved_as: str, stages: Mapping[str, int], unlisted: in
     fates = ", ".join(f"{count} {stage.replace('_', ' ')}" for stage, count in stages.items())
     looked = f", of which the first {total} were looked at" if unlisted else ""
     return f"{subject} {counted}{looked}{': ' if fates else ''}{fates}."
+
+
+def _delivery(facts: Facts) -> str:
+    about = f"Delivery {facts['delivery']} (unit {facts['unit']}, {facts['budget']} tokens)"
+    if "delivered_as" in facts:
+        return f"{about} has it, as a {facts['delivered_as']}."
+    return f"{about} left it out: {_LEFT_OUT[facts['skipped']]}."
 
 
 def _sufficient(values: Counterfactual) -> str:

@@ -31,6 +31,7 @@ class Stage(StrEnum):
     OVER_BUDGET = "over_budget"
     OVER_SOURCE_CAP = "over_source_cap"
     UNSLICEABLE = "unsliceable"
+    NOT_DELIVERED = "not_delivered"
     SELECTED = "selected"
 
 

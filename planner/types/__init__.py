@@ -1,4 +1,4 @@
-"""The nouns, in the order in which data flows: source, span, node, edge, candidate, selection, plan, delivery.
+"""The nouns in the order in which data flows: source, span, node, edge, candidate, selection, plan, delivery.
 
 All frozen; ranges are half-open byte ranges of a source version's canonical UTF-8 text.
 """
@@ -17,8 +17,11 @@ from planner.types.delivery import (
     Whole,
 )
 from planner.types.plan import (
+    Evidence,
     EvidencePlan,
     PlannedSpan,
+    evidence_id,
+    ranked,
     weight_bits,
 )
 from planner.types.pool import (
@@ -32,6 +35,7 @@ from planner.types.pool import (
     Verdict,
 )
 from planner.types.refs import (
+    MENTIONS,
     NO_TEXT_HASH,
     OPEN_TX,
     STRUCTURE,
@@ -54,6 +58,7 @@ from planner.types.source import (
 )
 
 __all__ = [
+    "MENTIONS",
     "NO_TEXT_HASH",
     "OPEN_TX",
     "STRUCTURE",
@@ -66,6 +71,7 @@ __all__ = [
     "Delivery",
     "Document",
     "EdgeDraft",
+    "Evidence",
     "EvidencePlan",
     "Hit",
     "IngestFailure",
@@ -92,5 +98,7 @@ __all__ = [
     "Verdict",
     "Volume",
     "Whole",
+    "evidence_id",
+    "ranked",
     "weight_bits",
 ]

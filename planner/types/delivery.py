@@ -1,4 +1,4 @@
-"""What delivery reads and returns: passage, volume, document, hit; delivery with its items, skips and cuts."""
+"""What delivery reads and returns: passage, volume, document, hit; a delivery, its items, skips and cuts."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class Document:
     """What `record` means for a hit: a source version, or a whole conversation.
 
     `volumes` are in reading order: one source version; or the versions of a chain that append made; or the
-    sources of a conversation by their position. `passages` are in reading order: all of them, or those near the hits
-    that were asked for, told by their positions. `length` counts the passages of the whole document.
+    sources of a conversation by their position. `passages` are in reading order: all of them, or those near
+    the hits that were asked for, told by their positions; `volumes` are those that hold them. `length` counts
+    the passages of the whole document. Where it is not `whole`, as a retriever's results without their
+    sources, nothing is known to surround a hit: its window and its record are the chunk.
     """
 
     key: str
@@ -65,6 +67,7 @@ class Document:
     volumes: tuple[Volume, ...]
     passages: tuple[Passage, ...]
     length: int
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

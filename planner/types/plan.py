@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from planner.types.pool import Budget, Outcome, Verdict
-from planner.types.refs import JsonObject, PlanRef
+from planner.types.refs import JsonObject, PlanRef, SpanRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,28 @@ class PlannedSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """A selected span of truth, to hold a claim against: its text, and the BLAKE3-256 that this must have.
+
+    `text` is None where it was erased since.
+    """
+
+    evidence: str
+    ref: SpanRef
+    text: str | None
+    text_hash: bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evidence as JSON data."""
+        return {
+            "evidence": self.evidence,
+            "ref": str(self.ref),
+            "text": self.text,
+            "text_hash": self.text_hash.hex(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class EvidencePlan:
     """A persisted decision: what is selected, what is rejected, and the hashes that prove it.
 
@@ -80,6 +102,23 @@ class EvidencePlan:
         """The plan's UUID, time-ordered."""
         return self.ref.plan_id
 
+    @property
+    def stale(self) -> frozenset[SpanRef]:
+        """The spans of its pool that are derived text which no longer held as of the plan.
+
+        What they were made from had a newer version, or was withdrawn or erased.
+        """
+        return frozenset(map(SpanRef.parse, self.recall.get("stale", ())))
+
+    def for_verification(self) -> tuple[Evidence, ...]:
+        """Return the selected spans of truth, best first; derived text (class `cache`) is never one."""
+        chosen = [(evidence_id(rank), span) for rank, span in enumerate(ranked(self), start=1)]
+        return tuple(
+            Evidence(name, span.verdict.candidate.ref, span.text, span.verdict.candidate.text_hash)
+            for name, span in chosen
+            if span.verdict.candidate.source_class == "truth"
+        )
+
     def to_dict(self, *, rejected: bool = True) -> dict[str, Any]:
         """Return the plan as JSON data, with the same names on every surface."""
         out: dict[str, Any] = {
@@ -109,6 +148,16 @@ class EvidencePlan:
         if rejected:
             out["rejected"] = [span.to_dict() for span in self.rejected]
         return out
+
+
+def ranked(plan: EvidencePlan) -> tuple[PlannedSpan, ...]:
+    """Return the selected spans in rank order (selection.md): by weight, the best first, ties by span."""
+    return tuple(sorted(plan.spans, key=lambda span: (-span.verdict.weight, span.verdict.candidate.ref)))
+
+
+def evidence_id(rank: int) -> str:
+    """Return the name by which the selected span of that rank, counted from 1, is cited."""
+    return f"E{rank}"
 
 
 def weight_bits(weight: float) -> str:

@@ -27,6 +27,9 @@ TRUST_ORDER: tuple[Trust, ...] = ("untrusted", "external", "internal", "verified
 STRUCTURE = frozenset({"part_of", "next", "links_to"})
 """The predicates of the edges that parsing itself makes."""
 
+MENTIONS = "mentions"
+"""The predicate of the edges from texts to the sources whose titles they mention; nobody else may use it."""
+
 _REF = re.compile(r"(?P<source>.+)@(?P<tx>\d{1,19}):(?P<start>\d{1,19})-(?P<end>\d{1,19})", re.DOTALL)
 
 

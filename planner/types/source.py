@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from planner.types.refs import STRUCTURE, JsonObject, SourceClass, Trust
+from planner.types.refs import STRUCTURE, JsonObject, SourceClass, SpanRef, Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class SourceDraft:
 
     `text` is the canonical text: UTF-8, `\\n` newlines, otherwise the author's bytes. `spans` are in
     the order of their ordinals. A source of a conversation has its id and position there. A version that
-    extends the one of `extends_tx` holds only what comes after it.
+    extends the one of `extends_tx` holds only what comes after it. A cache names the spans that it was made
+    from, in their order.
     """
 
     source_id: str
@@ -49,6 +50,7 @@ class SourceDraft:
     conversation_id: str | None = None
     position: int | None = None
     extends_tx: int | None = None
+    made_from: tuple[SpanRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

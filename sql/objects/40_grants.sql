@@ -18,7 +18,7 @@ GRANT SELECT ON
     planner.scope, planner.ledger, planner.source, planner.source_version, planner.span, planner.derivation,
     planner.token_count, planner.node, planner.node_span, planner.edge, planner.embedding_model,
     planner.scope_model, planner.embedding, planner.plan, planner.plan_candidate, planner.plan_node,
-    planner.delivery,
+    planner.delivery, planner.expectation, planner.lexical, planner.posting, planner.term, planner.title,
     planner.plan_overview, planner.plan_evidence, planner.plan_rejected, planner.plan_sources,
     planner.source_usage, planner.plan_latency
     TO planner_reader, planner_writer;
@@ -34,12 +34,13 @@ GRANT EXECUTE ON FUNCTION
 GRANT INSERT ON
     planner.scope, planner.ledger, planner.source, planner.source_version, planner.span, planner.derivation,
     planner.node, planner.node_span, planner.edge, planner.embedding_model, planner.scope_model,
-    planner.embedding
+    planner.embedding, planner.lexical, planner.posting, planner.term, planner.title
     TO planner_writer;
 GRANT USAGE ON SEQUENCE planner.embedding_model_id_seq TO planner_writer;
 
--- It counts its scope's transactions and live nodes.
-GRANT UPDATE (last_tx, live_nodes) ON planner.scope TO planner_writer;
+-- It counts its scope's transactions and live nodes, and what its lexical index holds.
+GRANT UPDATE (last_tx, live_nodes, lexical, lexical_nodes, lexical_terms) ON planner.scope TO planner_writer;
+GRANT UPDATE (nodes) ON planner.term TO planner_writer;
 
 -- It closes what is no longer current.
 GRANT UPDATE (withdrawn_tx) ON planner.source_version TO planner_writer;
@@ -47,12 +48,19 @@ GRANT UPDATE (tx_to) ON planner.node TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.edge TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.scope_model TO planner_writer;
 GRANT UPDATE (tx_to) ON planner.embedding TO planner_writer;
+GRANT UPDATE (tx_to) ON planner.lexical TO planner_writer;
+GRANT UPDATE (tx_to) ON planner.title TO planner_writer;
 
--- Erasure empties columns, and deletes the two tables' rows that are nothing without their text.
+-- Erasure empties columns, and deletes the rows that are nothing without their text.
 GRANT UPDATE (body, title, uri, attributes, erased_tx) ON planner.source_version TO planner_writer;
 GRANT UPDATE (heading_path, speaker, message_id) ON planner.span TO planner_writer;
 GRANT UPDATE (label, attributes) ON planner.node TO planner_writer;
-GRANT DELETE ON planner.embedding, planner.token_count TO planner_writer;
+GRANT DELETE ON
+    planner.embedding, planner.token_count, planner.lexical, planner.posting, planner.term, planner.title
+    TO planner_writer;
+
+-- Expectations are added and removed, never changed.
+GRANT INSERT, DELETE ON planner.expectation TO planner_writer;
 
 -- Tokens are made, looked up and revoked by the writer alone.
 GRANT SELECT, INSERT ON planner.api_token TO planner_writer;

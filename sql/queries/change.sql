@@ -172,17 +172,22 @@ DELETE FROM planner.source_version AS v
  WHERE v.scope_id = %(scope_id)s AND v.source_id = %(source_id)s AND v.version_tx = ANY (%(versions)s::bigint[])
 
 -- name: lock_scope
--- Keep the scope's writers out until the end of the transaction, before anything of it is deleted.
+-- Keep out the scope's writers and the traces of its plans until the end of the transaction, before it is deleted.
 SELECT s.live_nodes FROM planner.scope s WHERE s.scope_id = %(scope_id)s FOR UPDATE
 
 -- name: empty_scope
 -- Delete everything in a scope but its ledger, as planner_owner. One list; a test compares it with the catalogue.
 -- Foreign keys are checked at the end of the statement, when both ends are gone.
 WITH api_token AS (DELETE FROM planner.api_token AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
+     expectation AS (DELETE FROM planner.expectation AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      delivery AS (DELETE FROM planner.delivery AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      plan_node AS (DELETE FROM planner.plan_node AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      plan_candidate AS (DELETE FROM planner.plan_candidate AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      plan AS (DELETE FROM planner.plan AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
+     title AS (DELETE FROM planner.title AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
+     term AS (DELETE FROM planner.term AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
+     posting AS (DELETE FROM planner.posting AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
+     lexical AS (DELETE FROM planner.lexical AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      embedding AS (DELETE FROM planner.embedding AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      scope_model AS (DELETE FROM planner.scope_model AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),
      edge AS (DELETE FROM planner.edge AS x WHERE x.scope_id = %(scope_id)s RETURNING 1),

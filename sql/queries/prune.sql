@@ -9,13 +9,15 @@ SELECT (SELECT count(*) FROM planner.plan p WHERE p.scope_id = %(scope_id)s AND 
 
 -- name: prune_plans
 -- Delete a batch of a scope's plans below the bound, oldest first, with all that hangs on them: their pools,
--- their nodes and their deliveries, later ones too. There are no foreign keys to do it.
+-- their nodes and their deliveries, later ones too. There are no foreign keys to do it. Plans that somebody else is
+-- deleting are passed over: whoever has a plan's row deletes what hangs on it, and nobody waits in a circle.
 WITH old AS MATERIALIZED (
     SELECT o.plan_id
       FROM planner.plan o
      WHERE o.scope_id = %(scope_id)s AND o.plan_id < %(bound)s
      ORDER BY o.plan_id
      LIMIT %(batch)s
+       FOR UPDATE SKIP LOCKED
 ), candidate AS (
     DELETE FROM planner.plan_candidate AS c USING old
      WHERE c.scope_id = %(scope_id)s AND c.plan_id = old.plan_id
@@ -45,7 +47,8 @@ WITH gone AS (
                                FROM planner.delivery o
                               WHERE o.scope_id = %(scope_id)s AND o.delivery_id < %(bound)s
                               ORDER BY o.delivery_id
-                              LIMIT %(batch)s)
+                              LIMIT %(batch)s
+                                FOR UPDATE SKIP LOCKED)
     RETURNING 1
 )
 SELECT count(*) FROM gone

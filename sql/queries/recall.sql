@@ -65,7 +65,8 @@ SELECT leg, node_id, NULL, NULL, NULL FROM ({structured}) structured
 -- Each arm of the recursion reads a node's edges in the order of its index and stops after `fanout`; a node
 -- that `{restriction}` excludes is neither returned nor walked through. Every path goes on, not only the best
 -- one to each node: a worse path may end where the better one would return to itself.
--- Vectors come only for nodes whose similarity is not known yet.
+-- Vectors come only for nodes whose similarity is not known yet. `{stale}` says of a cache whether what it was
+-- made from has changed.
 --
 -- LIMIT 1 and OFFSET 0 change no result: each key has one row. They keep every join a look-up by its whole key,
 -- where a join that PostgreSQL may reorder has been seen to read all nodes of the scope for each of them.
@@ -99,7 +100,7 @@ WITH RECURSIVE walk (node_id, hops, decay, path) AS (
 SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
        ns.source_id, ns.version_tx, ns.span_start, ns.span_end,
        s.kind, src.class, s.ascii_bytes, s.non_ascii_chars, s.text_hash,
-       v.byte_length, v.erased
+       v.byte_length, v.erased, CASE WHEN src.class = 'cache' THEN {stale} ELSE false END
   FROM play p
  CROSS JOIN LATERAL (
        SELECT n.node_id, n.tx_from
@@ -129,7 +130,7 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
         LIMIT 1
       ) src ON true
   LEFT JOIN LATERAL (
-       SELECT v.byte_length, v.erased_tx IS NOT NULL AS erased
+       SELECT v.source_id, v.version_tx, v.byte_length, v.erased_tx IS NOT NULL AS erased
          FROM planner.source_version v
         WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
         LIMIT 1
@@ -144,7 +145,7 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
 
 -- name: edges_out
 -- A fragment of `expand`: the edges that leave `w.node_id`, in index order, no further than `fanout`; LIMIT 1 as
--- above.
+-- above. Mentions are not walked.
 (SELECT x.dst AS node_id, x.confidence, x.predicate
    FROM planner.edge x
   CROSS JOIN LATERAL (
@@ -157,7 +158,7 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
        ) allowed
   WHERE x.scope_id = %(scope_id)s AND x.src = w.node_id
     AND x.tx_from <= %(as_of)s AND x.tx_to > %(as_of)s
-    AND x.dst <> ALL (w.path)
+    AND x.predicate <> 'mentions' AND x.dst <> ALL (w.path)
   ORDER BY x.confidence DESC, x.predicate, x.dst
   LIMIT %(fanout)s)
 
@@ -175,7 +176,7 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
        ) allowed
   WHERE x.scope_id = %(scope_id)s AND x.dst = w.node_id
     AND x.tx_from <= %(as_of)s AND x.tx_to > %(as_of)s
-    AND x.src <> ALL (w.path)
+    AND x.predicate <> 'mentions' AND x.src <> ALL (w.path)
   ORDER BY x.confidence DESC, x.predicate, x.src
   LIMIT %(fanout)s)
 

@@ -44,10 +44,11 @@ SELECT n.node_id, n.tx_from
  ORDER BY n.node_id
  LIMIT %(limit)s;
 
--- name: reembed_spans
--- What some nodes are embedded by: their label and their spans, a row a span, those of a node together.
+-- name: spans_of_versions
+-- What some versions of nodes are embedded and indexed by: their label and their spans, with what these stand in, a
+-- row a span, those of a node together.
 SELECT w.node_id, n.tx_from, n.kind, n.label,
-       s.source_id, s.version_tx, s.span_start, s.span_end, s.kind, s.text_hash
+       s.source_id, s.version_tx, s.span_start, s.span_end, s.kind, s.text_hash, v.title, s.heading_path, s.speaker
   FROM unnest(%(nodes)s::text[], %(versions)s::bigint[]) WITH ORDINALITY AS w (node_id, tx_from, i)
  CROSS JOIN LATERAL (
        SELECT n.tx_from, n.kind, n.label
@@ -62,12 +63,18 @@ SELECT w.node_id, n.tx_from, n.kind, n.label,
        OFFSET 0
       ) ns
  CROSS JOIN LATERAL (
-       SELECT s.source_id, s.version_tx, s.span_start, s.span_end, s.kind, s.text_hash
+       SELECT s.source_id, s.version_tx, s.span_start, s.span_end, s.kind, s.text_hash, s.heading_path, s.speaker
          FROM planner.span s
         WHERE s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
           AND s.span_start = ns.span_start AND s.span_end = ns.span_end
         LIMIT 1
       ) s
+ CROSS JOIN LATERAL (
+       SELECT v.title
+         FROM planner.source_version v
+        WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
+        LIMIT 1
+      ) v
  ORDER BY w.i;
 
 -- name: reembed_known
@@ -87,8 +94,9 @@ SELECT w.text_hash
 -- no vector: it has one.
 INSERT INTO planner.embedding (scope_id, model_id, tx_from, node_id, text_hash, vec)
 SELECT %(scope_id)s, %(model_id)s, %(tx)s, r.node_id, r.text_hash, made.vec
-  FROM unnest(%(node_id)s::text[], %(node_tx_from)s::bigint[], %(text_hash)s::bytea[], %(vec)s::text[])
-       AS r (node_id, node_tx_from, text_hash, vec)
+  FROM unnest(%(node_id)s::text[], %(node_tx_from)s::bigint[], %(text_hash)s::bytea[], %(first)s::integer[],
+              %(last)s::integer[])
+       AS r (node_id, node_tx_from, text_hash, first, last)
  CROSS JOIN LATERAL (
        SELECT 1
          FROM planner.node n
@@ -97,7 +105,7 @@ SELECT %(scope_id)s, %(model_id)s, %(tx)s, r.node_id, r.text_hash, made.vec
         LIMIT 1
       ) still
  CROSS JOIN LATERAL (
-       SELECT coalesce(r.vec::vector,
+       SELECT coalesce((%(components)s::real[])[r.first : r.last]::vector,
                        (SELECT e.vec FROM planner.embedding e
                          WHERE e.scope_id = %(scope_id)s AND e.model_id = %(model_id)s
                            AND e.text_hash = r.text_hash

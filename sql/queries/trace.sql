@@ -2,7 +2,9 @@
 
 -- name: persist_plan
 -- Write one plan with its whole pool in one statement: the counts of the plan row are those of the candidate
--- rows that were really inserted, so its checks hold the two together. Counts made on the way are kept too.
+-- rows that were really inserted, so its checks hold the two together. Counts made on the way are kept too, but
+-- none of a text that was erased since it was read; in one order, or two plans that counted the same texts could
+-- wait for each other.
 WITH candidate AS (
     INSERT INTO planner.plan_candidate (scope_id, plan_id, rank, selection_order, source_id, version_tx,
            span_start, span_end, kind, class, score, weight, weight_bits, tokens, text_hash, node_id, outcome,
@@ -26,6 +28,13 @@ WITH candidate AS (
     INSERT INTO planner.token_count (scope_id, text_hash, counter, tokens)
     SELECT %(scope_id)s, r.text_hash, %(counter)s, r.tokens
       FROM unnest(%(t_hash)s::bytea[], %(t_tokens)s::bigint[]) AS r (text_hash, tokens)
+     WHERE EXISTS (SELECT FROM unnest(%(source_id)s::text[], %(version_tx)s::bigint[], %(text_hash)s::bytea[])
+                               AS c (source_id, version_tx, text_hash)
+                     JOIN planner.source_version v
+                       ON v.scope_id = %(scope_id)s AND v.source_id = c.source_id COLLATE "C"
+                      AND v.version_tx = c.version_tx AND v.erased_tx IS NULL
+                    WHERE c.text_hash = r.text_hash)
+     ORDER BY r.text_hash
     ON CONFLICT (scope_id, text_hash, counter) DO NOTHING
 )
 INSERT INTO planner.plan (scope_id, plan_id, created_at, outcome, error_code, error, plan_hash, pool_hash,

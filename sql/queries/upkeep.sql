@@ -34,13 +34,13 @@ SELECT n.oid IS NOT NULL,
   FROM (VALUES ('planner')) AS wanted (name)
   LEFT JOIN pg_namespace n ON n.nspname = wanted.name;
 
--- name: take_migration_lock
--- One migration at a time in a database. Tried, never waited for: a waiting lock would deadlock with
--- CREATE INDEX CONCURRENTLY. The key is the first 8 bytes of BLAKE3('planner/migrate').
+-- name: take_lock
+-- One migration at a time in a database, and one piece of upkeep. Tried, never waited for: whoever waits has a
+-- snapshot, and CREATE INDEX CONCURRENTLY would wait for that in turn.
 SELECT pg_try_advisory_lock(%(key)s);
 
--- name: release_migration_lock
--- The end of the migration; a lost connection releases the lock as well.
+-- name: release_lock
+-- The end of it; a lost connection releases the lock as well.
 SELECT pg_advisory_unlock(%(key)s);
 
 -- name: unfenced_tables
@@ -76,10 +76,15 @@ SELECT t.name
     ('edge', EXISTS (SELECT FROM planner.edge WHERE scope_id <> %(scope_id)s)),
     ('scope_model', EXISTS (SELECT FROM planner.scope_model WHERE scope_id <> %(scope_id)s)),
     ('embedding', EXISTS (SELECT FROM planner.embedding WHERE scope_id <> %(scope_id)s)),
+    ('lexical', EXISTS (SELECT FROM planner.lexical WHERE scope_id <> %(scope_id)s)),
+    ('posting', EXISTS (SELECT FROM planner.posting WHERE scope_id <> %(scope_id)s)),
+    ('term', EXISTS (SELECT FROM planner.term WHERE scope_id <> %(scope_id)s)),
+    ('title', EXISTS (SELECT FROM planner.title WHERE scope_id <> %(scope_id)s)),
     ('plan', EXISTS (SELECT FROM planner.plan WHERE scope_id <> %(scope_id)s)),
     ('plan_candidate', EXISTS (SELECT FROM planner.plan_candidate WHERE scope_id <> %(scope_id)s)),
     ('plan_node', EXISTS (SELECT FROM planner.plan_node WHERE scope_id <> %(scope_id)s)),
-    ('delivery', EXISTS (SELECT FROM planner.delivery WHERE scope_id <> %(scope_id)s))
+    ('delivery', EXISTS (SELECT FROM planner.delivery WHERE scope_id <> %(scope_id)s)),
+    ('expectation', EXISTS (SELECT FROM planner.expectation WHERE scope_id <> %(scope_id)s))
   ) AS t (name, visible)
  WHERE t.visible
  ORDER BY t.name;
@@ -117,6 +122,53 @@ SELECT s.name, s.last_tx, count(l.tx)
   LEFT JOIN planner.ledger l ON l.scope_id = s.scope_id
  GROUP BY s.scope_id, s.name, s.last_tx
 HAVING count(l.tx) <> s.last_tx OR coalesce(max(l.tx), 0) <> s.last_tx
+ ORDER BY s.name;
+
+-- name: index_faults
+-- Each scope with how far its lexical index is, and what in it is wrong: by how much the counts of nodes and of
+-- their terms are off, how many current nodes and rows of the index are without each other, how many terms count
+-- other than the postings of current nodes say.
+SELECT s.name, s.lexical,
+       s.lexical_nodes - held.nodes,
+       s.lexical_terms - held.terms,
+       CASE WHEN s.lexical = %(analysis)s THEN lone.nodes + alone.rows ELSE 0 END,
+       other.terms
+  FROM planner.scope s
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS nodes, coalesce(sum(l.length), 0)::bigint AS terms
+         FROM planner.lexical l
+        WHERE l.scope_id = s.scope_id AND l.tx_to = 9223372036854775807
+      ) held
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS nodes
+         FROM planner.node n
+        WHERE n.scope_id = s.scope_id AND n.tx_to = 9223372036854775807
+          AND EXISTS (SELECT FROM planner.node_span ns
+                       WHERE ns.scope_id = s.scope_id AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from)
+          AND NOT EXISTS (SELECT FROM planner.lexical l
+                           WHERE l.scope_id = s.scope_id AND l.node_id = n.node_id AND l.tx_from = n.tx_from
+                             AND l.tx_to = n.tx_to)
+      ) lone
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS rows
+         FROM planner.lexical l
+        WHERE l.scope_id = s.scope_id AND l.tx_to = 9223372036854775807
+          AND NOT EXISTS (SELECT FROM planner.node n
+                           WHERE n.scope_id = s.scope_id AND n.node_id = l.node_id AND n.tx_from = l.tx_from
+                             AND n.tx_to = l.tx_to)
+      ) alone
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS terms
+         FROM (SELECT t.term, t.nodes FROM planner.term t WHERE t.scope_id = s.scope_id) kept
+         FULL JOIN (SELECT p.term, count(*) AS nodes
+                      FROM planner.posting p
+                      JOIN planner.lexical l
+                        ON l.scope_id = s.scope_id AND l.doc = p.doc AND l.tx_to = 9223372036854775807
+                     WHERE p.scope_id = s.scope_id
+                     GROUP BY p.term) counted
+           ON counted.term = kept.term
+        WHERE kept.nodes IS DISTINCT FROM counted.nodes
+      ) other
  ORDER BY s.name;
 
 -- name: miscounted_scopes

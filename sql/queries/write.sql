@@ -3,11 +3,16 @@
 
 -- name: next_tx
 -- Take the scope's next transaction number. The row lock serialises the writers of a scope and no one else;
--- the first ingest of a scope creates it.
-INSERT INTO planner.scope AS s (scope_id, name, last_tx, live_nodes, created_at)
-VALUES (%(scope_id)s, %(name)s, 1, 0, %(now)s)
+-- the first ingest of a scope creates it, and from then on it has a lexical index, by the analysis of today.
+INSERT INTO planner.scope AS s (scope_id, name, last_tx, live_nodes, created_at, lexical)
+VALUES (%(scope_id)s, %(name)s, 1, 0, %(now)s, %(analysis)s)
 ON CONFLICT (scope_id) DO UPDATE SET last_tx = s.last_tx + 1
-RETURNING s.last_tx;
+RETURNING s.last_tx, s.created_at, s.lexical;
+
+-- name: hold_scope
+-- Keep a scope from being deleted, and no more than that: it is the lock that a foreign key takes. It asks for the
+-- writer's rights, as which traces are written therefore.
+SELECT s.scope_id FROM planner.scope s WHERE s.scope_id = %(scope_id)s FOR KEY SHARE;
 
 -- name: last_entry_hash
 -- The hash that the next ledger entry is chained to.
@@ -20,45 +25,88 @@ VALUES (%(scope_id)s, %(tx)s, %(now)s, %(actor)s, %(action)s, %(detail)s::jsonb,
 
 -- name: current_versions
 -- The newest version of each of these sources, with all that idempotency compares.
-SELECT DISTINCT ON (v.source_id)
-       v.source_id, v.version_tx, v.text_hash, v.parser_version, v.title, v.uri, v.trust, v.attributes,
-       v.observed_at, v.erased_tx IS NOT NULL OR v.withdrawn_tx IS NOT NULL, v.extends_tx IS NOT NULL, s.class, s.media_type, s.conversation_id, s.position
-  FROM planner.source s
-  JOIN planner.source_version v
-    ON v.scope_id = %(scope_id)s AND v.source_id = s.source_id
- WHERE s.scope_id = %(scope_id)s AND s.source_id = ANY (%(sources)s::text[])
- ORDER BY v.source_id, v.version_tx DESC;
+SELECT s.source_id, v.version_tx, v.text_hash, v.parser_version, v.title, v.uri, v.trust, v.attributes,
+       v.observed_at, v.erased_tx IS NOT NULL OR v.withdrawn_tx IS NOT NULL, v.extends_tx IS NOT NULL, s.class,
+       s.media_type, s.conversation_id, s.position,
+       ARRAY(SELECT d.from_source_id || '@' || d.from_version_tx || ':' || d.from_start || '-' || d.from_end
+               FROM planner.derivation d
+              WHERE d.scope_id = %(scope_id)s AND d.source_id = v.source_id AND d.version_tx = v.version_tx
+              ORDER BY d.from_source_id, d.from_version_tx, d.from_start, d.from_end)
+  FROM unnest(%(sources)s::text[]) AS w (source_id)
+ CROSS JOIN LATERAL (
+       SELECT x.source_id, x.class, x.media_type, x.conversation_id, x.position
+         FROM planner.source x
+        WHERE x.scope_id = %(scope_id)s AND x.source_id = w.source_id COLLATE "C"
+        LIMIT 1
+      ) s
+ CROSS JOIN LATERAL (
+       SELECT x.source_id, x.version_tx, x.text_hash, x.parser_version, x.title, x.uri, x.trust, x.attributes,
+              x.observed_at, x.erased_tx, x.withdrawn_tx, x.extends_tx
+         FROM planner.source_version x
+        WHERE x.scope_id = %(scope_id)s AND x.source_id = s.source_id
+        ORDER BY x.version_tx DESC
+        LIMIT 1
+      ) v;
 
 -- name: current_nodes
--- The current nodes that a batch may touch: those derived from its sources, and those it names itself.
+-- The current nodes that a batch may touch: those derived from its sources, and those it names itself. Looked up
+-- one by one, since PostgreSQL takes a scope to be small and would read all that it holds.
 SELECT n.node_id, n.tx_from, n.kind, n.label, n.attributes, n.confidence, n.valid_from, n.valid_to, n.observed_at,
        p.provenance, p.owned
-  FROM planner.node n
+  FROM (SELECT ns.node_id
+          FROM unnest(%(sources)s::text[]) AS f (source_id)
+         CROSS JOIN LATERAL (
+               SELECT x.node_id
+                 FROM planner.node_span x
+                WHERE x.scope_id = %(scope_id)s AND x.source_id = f.source_id COLLATE "C"
+               OFFSET 0
+              ) ns
+         UNION
+        SELECT g.node_id COLLATE "C" FROM unnest(%(nodes)s::text[]) AS g (node_id)) AS w
+ CROSS JOIN LATERAL (
+       SELECT x.node_id, x.tx_from, x.kind, x.label, x.attributes, x.confidence, x.valid_from, x.valid_to,
+              x.observed_at
+         FROM planner.node x
+        WHERE x.scope_id = %(scope_id)s AND x.node_id = w.node_id AND x.tx_to = 9223372036854775807
+        LIMIT 1
+      ) n
  CROSS JOIN LATERAL (
        SELECT array_agg(ns.source_id || E'\x1f' || encode(s.text_hash, 'hex')
                         ORDER BY ns.source_id, ns.version_tx, ns.span_start, ns.span_end) AS provenance,
               coalesce(bool_or(ns.source_id = ANY (%(sources)s::text[])), false) AS owned
          FROM planner.node_span ns
-         LEFT JOIN planner.span s
-           ON s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
-          AND s.span_start = ns.span_start AND s.span_end = ns.span_end
+         LEFT JOIN LATERAL (
+              SELECT x.text_hash
+                FROM planner.span x
+               WHERE x.scope_id = %(scope_id)s AND x.source_id = ns.source_id AND x.version_tx = ns.version_tx
+                 AND x.span_start = ns.span_start AND x.span_end = ns.span_end
+               LIMIT 1
+             ) s ON true
         WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
-      ) p
- WHERE n.scope_id = %(scope_id)s AND n.tx_to = 9223372036854775807
-   AND n.node_id IN (SELECT ns.node_id FROM planner.node_span ns
-                      WHERE ns.scope_id = %(scope_id)s AND ns.source_id = ANY (%(sources)s::text[])
-                      UNION ALL
-                     SELECT unnest(%(nodes)s::text[]));
+      ) p;
 
 -- name: current_edges
--- The current edges that leave these nodes or arrive at them: an edge ends with either of its nodes.
+-- The current edges that leave these nodes or arrive at them: an edge ends with either of its nodes. Mentions are
+-- kept apart from these.
 SELECT e.src, e.dst, e.predicate, e.confidence, e.valid_from, e.valid_to
-  FROM planner.edge e
- WHERE e.scope_id = %(scope_id)s AND e.tx_to = 9223372036854775807 AND e.src = ANY (%(nodes)s::text[])
+  FROM unnest(%(nodes)s::text[]) AS w (node_id)
+ CROSS JOIN LATERAL (
+       SELECT x.src, x.dst, x.predicate, x.confidence, x.valid_from, x.valid_to
+         FROM planner.edge x
+        WHERE x.scope_id = %(scope_id)s AND x.src = w.node_id COLLATE "C" AND x.tx_to = 9223372036854775807
+          AND x.predicate <> 'mentions'
+       OFFSET 0
+      ) e
 UNION
 SELECT e.src, e.dst, e.predicate, e.confidence, e.valid_from, e.valid_to
-  FROM planner.edge e
- WHERE e.scope_id = %(scope_id)s AND e.tx_to = 9223372036854775807 AND e.dst = ANY (%(nodes)s::text[]);
+  FROM unnest(%(nodes)s::text[]) AS w (node_id)
+ CROSS JOIN LATERAL (
+       SELECT x.src, x.dst, x.predicate, x.confidence, x.valid_from, x.valid_to
+         FROM planner.edge x
+        WHERE x.scope_id = %(scope_id)s AND x.dst = w.node_id COLLATE "C" AND x.tx_to = 9223372036854775807
+          AND x.predicate <> 'mentions'
+       OFFSET 0
+      ) e;
 
 -- name: current_node_ids
 -- Which of these nodes are current: the check that an edge's ends exist.
@@ -128,6 +176,13 @@ SELECT %(scope_id)s, %(tx)s, r.source_id, r.span_start, r.span_end, r.kind, r.or
        AS r (source_id, span_start, span_end, kind, ordinal, heading_path, speaker, ascii_bytes,
              non_ascii_chars, text_hash, message_id);
 
+-- name: write_derivations
+-- What the new versions of caches were made from.
+INSERT INTO planner.derivation (scope_id, version_tx, source_id, from_source_id, from_version_tx, from_start, from_end)
+SELECT %(scope_id)s, %(tx)s, r.*
+  FROM unnest(%(source_id)s::text[], %(from_source_id)s::text[], %(from_version_tx)s::bigint[],
+              %(from_start)s::bigint[], %(from_end)s::bigint[]) AS r;
+
 -- name: close_nodes
 -- End these current nodes at this transaction; what they said stays readable as of before.
 UPDATE planner.node AS n SET tx_to = %(tx)s
@@ -172,19 +227,21 @@ SELECT %(scope_id)s, %(tx)s, r.*
               %(valid_from)s::timestamptz[], %(valid_to)s::timestamptz[]) AS r;
 
 -- name: write_embeddings
--- The vectors of new nodes: given ones, or for a text that was embedded before the vector it has.
+-- The vectors of new nodes: given ones, which lie one after another in one array, or for a text that was embedded
+-- before the vector it has.
 INSERT INTO planner.embedding (scope_id, model_id, tx_from, node_id, text_hash, vec)
 SELECT %(scope_id)s, %(model_id)s, %(tx)s, r.node_id, r.text_hash,
-       coalesce(r.vec::vector,
+       coalesce((%(components)s::real[])[r.first : r.last]::vector,
                 (SELECT e.vec FROM planner.embedding e
                   WHERE e.scope_id = %(scope_id)s AND e.model_id = %(model_id)s AND e.text_hash = r.text_hash
                   ORDER BY e.tx_from, e.node_id LIMIT 1))
-  FROM unnest(%(node_id)s::text[], %(text_hash)s::bytea[], %(vec)s::text[]) AS r (node_id, text_hash, vec);
+  FROM unnest(%(node_id)s::text[], %(text_hash)s::bytea[], %(first)s::integer[], %(last)s::integer[])
+       AS r (node_id, text_hash, first, last);
 
 -- name: count_live
 -- Keep the number of live nodes, which decides the search method.
 UPDATE planner.scope AS s SET live_nodes = s.live_nodes + %(delta)s WHERE s.scope_id = %(scope_id)s;
 
 -- name: scope_tx
--- The newest transaction of a scope.
-SELECT s.last_tx FROM planner.scope s WHERE s.scope_id = %(scope_id)s;
+-- The newest transaction of a scope, and when the scope was made.
+SELECT s.last_tx, s.created_at FROM planner.scope s WHERE s.scope_id = %(scope_id)s;

@@ -40,6 +40,9 @@ USAGE = [
     ("db", "dance"),
     ("migrate", "--sql", "--check"),
     ("config", "--set", "alpha"),
+    ("deliver",),
+    ("deliver", NO_PLAN, "--budget", "many"),
+    ("context",),
 ]
 
 SETTINGS = [
@@ -88,6 +91,23 @@ REQUESTS = [
     ("scope", "index", "a b"),
     ("source", "list", NUL),
     ("source", "show", "", "x"),
+    *(("deliver", plan) for plan in ("", "x", NUL, SURROGATE, f"{NUL}:{NO_PLAN[4:]}")),
+    *(
+        (*command, option, value)
+        for command in (("deliver", "PLANNED"), ("context", SCOPE, "q"))
+        for option, values in {
+            "--unit": ("page", "", NUL),
+            "--budget": ("0", "-5", HUGE),
+            "--counter": ("abacus", "", NUL),
+            "--neighbours": ("-1", "1001", HUGE),
+            "--on-misfit": ("fold", SURROGATE),
+            "--max-frac": ("0", "1.5", "nan"),
+        }.items()
+        for value in values
+    ),
+    ("context", SCOPE),
+    ("context", "a b", "q"),
+    ("context", SCOPE, "q", "--must", "{}"),
 ]  # fmt: skip
 
 MISSING = [
@@ -99,6 +119,8 @@ MISSING = [
     (("show", NO_PLAN), "not_found.plan"),
     (("replay", NO_PLAN), "not_found.plan"),
     (("why", NO_PLAN, "w"), "not_found.plan"),
+    (("deliver", NO_PLAN), "not_found.plan"),
+    (("context", "nobody", "q"), "not_found.scope"),
     (("show", "nobody" + NO_PLAN[len(SCOPE) :]), "not_found.plan"),
     (("plan", "--batch", "nowhere.jsonl"), "ingest.unreadable"),
     (("plan", "--batch", "."), "ingest.unreadable"),
@@ -110,7 +132,7 @@ MISSING = [
 @pytest.fixture(scope="module")
 def written(corpus_url: str) -> Iterator[Callable[[], object]]:
     """Count what a refused command must not add to."""
-    tables = ("scope", "ledger", "source_version", "plan")
+    tables = ("scope", "ledger", "source_version", "plan", "delivery")
     counts = ", ".join(f"(SELECT count(*) FROM planner.{table})" for table in tables)
     with psycopg.connect(corpus_url, autocommit=True) as conn:
         yield lambda: conn.execute(f"SELECT {counts}").fetchone()

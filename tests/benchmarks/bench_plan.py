@@ -121,7 +121,8 @@ def _fresh(plan_id: Any) -> Any:
 
 
 @contextmanager
-def _database(given: str | None) -> Iterator[str]:
+def database(given: str | None) -> Iterator[str]:
+    """Give a URL: the given one, or that of a migrated embedded server."""
     if given:
         yield given
         return
@@ -140,7 +141,7 @@ def main() -> None:
     parser.add_argument("--url", help="a migrated database; none: a temporary embedded server")
     given = parser.parse_args()
     print("  nodes   pool   plan ms  floor ms   ratio  without trace  trace/plan")  # noqa: T201
-    with _database(given.url) as url:
+    with database(given.url) as url:
         for nodes in given.sizes:
             print(measure(url, nodes), flush=True)  # noqa: T201
 

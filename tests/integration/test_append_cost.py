@@ -40,6 +40,14 @@ class Meter:
         assert row is not None
         return int(row[0] + row[1])
 
+    def read_whole(self, *tables: str) -> int:
+        """Return how many rows of tables were read so far by reading the tables whole."""
+        with self.pool.connection() as conn:
+            conn.execute("SELECT pg_stat_force_next_flush()")
+        with self.pool.connection() as conn:
+            read = "SELECT seq_tup_read FROM pg_stat_all_tables WHERE relid = %s::regclass"
+            return sum(conn.execute(read, (f"planner.{t}",)).fetchall()[0][0] for t in tables)
+
     def append(self, scope: str, text: str) -> tuple[int, int, float]:
         """Append a turn; return its statements, the rows read, and milliseconds."""
         before, statements = self.rows(), len(self.sent)
@@ -110,3 +118,15 @@ def test_a_text_that_is_there_a_thousand_times_costs_a_bounded_number_of_look_up
     looked = [sent for sent in meter.sent[before:] if "'position'" in sent]
     assert 1 <= len(looked) <= 3
     assert meter.planner.source("same", TALK).spans[-1].span.ordinal == 1_000
+
+
+def test_foreign_keys_are_checked_by_index_though_their_tables_were_small_once(meter: Meter) -> None:
+    few, many = ("\n\n".join(f"Paragraph {i} at {i % 180}." for i in range(length)) for length in (6, 600))
+    for name in "ab":
+        meter.planner.ingest_text("s", f"{name}.md", few)
+        with meter.pool.connection() as conn:
+            conn.execute("ANALYZE")  # a table of one page is read whole
+    referred_to = ("scope", "ledger", "source", "source_version", "embedding_model")
+    before = meter.read_whole(*referred_to)
+    meter.planner.ingest_text("s", "many.md", many)
+    assert meter.read_whole(*referred_to) - before < 60

@@ -12,8 +12,10 @@ from psycopg import sql
 from planner import Planner
 from planner.errors import UnknownScope, UnknownSource, UnknownSpan
 from planner.ingest import scope_id
+from planner.lexical.terms import analyse, term_id
 from planner.store.doctor import examine
 from planner.types import OPEN_TX
+from tests.faults.invariants import check_invariants
 from tests.integration.graph import Connection, Graph, ask, circle_embedder, rows_of
 
 WORD = "Zyzzogeton"
@@ -67,6 +69,31 @@ def test_nothing_of_a_source_is_left_in_any_table(
     for table in ("source_version", "span", "node", "node_span", "plan_candidate"):
         assert left[table] == held[table], table  # ids, offsets and hashes stay
     assert left["ledger"] == 7
+
+
+def test_no_term_of_a_source_is_left_and_what_others_say_is_counted_as_before(
+    planner: Planner,
+    shared_database_url: str,
+    conn: Connection,
+    scope: str,
+    told_of: Callable[[], dict[str, int]],
+) -> None:
+    counted = "SELECT term, nodes FROM planner.term WHERE scope_id = %s"
+    term, shared = (term_id(found.text) for found in analyse(f"{WORD} 50"))
+    before = dict(conn.execute(counted, (scope_id(scope),)).fetchall())
+    assert before[term] == 6  # four of the document, two of the conversation: title, heading or speaker too
+    planner.ingest_text(scope, "mentions.md", f"Said of {WORD} title at 50.")
+    planner.erase(scope, "doc.md")
+    planner.erase(scope, "talk.json")
+    after = dict(conn.execute(counted, (scope_id(scope),)).fetchall())
+    assert (after[term], after[shared]) == (1, 1)
+    holding = "SELECT count(*) FROM planner.posting WHERE scope_id = %s AND term = %s"
+    assert conn.execute(holding, (scope_id(scope), term)).fetchone() == (1,)
+    titles = conn.execute("SELECT source_id FROM planner.title WHERE scope_id = %s", (scope_id(scope),))
+    assert set(titles) == {("mentions.md",)}  # `Other` says nothing
+    edges = "SELECT count(*) FROM planner.edge WHERE scope_id = %s AND predicate = 'mentions' AND tx_to = %s"
+    assert conn.execute(edges, (scope_id(scope), OPEN_TX)).fetchone() == (0,)
+    check_invariants(shared_database_url, scope)
 
 
 def test_other_sources_keep_their_text_labels_and_vectors(

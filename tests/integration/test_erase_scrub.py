@@ -11,6 +11,8 @@ import pytest
 
 from planner import Planner
 from planner.embedders import CallableEmbedder
+from planner.lexical.packing import numbers, pack, unpack
+from planner.lexical.terms import numbered
 from tests.integration.graph import Connection
 
 WORD = "Quixotrope"
@@ -64,10 +66,12 @@ def files_with(conn: Connection, needles: Sequence[bytes]) -> set[str]:
 
 
 def needles_of(conn: Connection) -> list[bytes]:
-    """Return the word, and the stored vector of its texts as the server's pages hold it."""
+    """Return the word, and as the server's pages hold them the vector of its texts and its terms."""
     row = conn.execute("SELECT vec::real[] FROM planner.embedding ORDER BY vec::text LIMIT 1").fetchone()
     assert row is not None
-    return [WORD.encode(), np.array(row[0], dtype="<f4").tobytes()]
+    terms = [pack(np.array([term], dtype=np.int64)) for term in numbered(WORD)]
+    bare = [pack(numbers(unpack(term))) for term in terms]
+    return [WORD.encode(), np.array(row[0], dtype="<f4").tobytes(), *terms, *bare]
 
 
 def test_only_after_a_scrub_is_no_byte_of_it_left_in_any_file_of_the_database(
@@ -76,7 +80,8 @@ def test_only_after_a_scrub_is_no_byte_of_it_left_in_any_file_of_the_database(
     conn.execute("ANALYZE")
     needles = needles_of(conn)
     tables = {"source_version", "source_version's toast", "span", "node", "embedding"}
-    assert files_with(conn, needles) >= {*tables, "span_message_idx"}
+    index = {"lexical", "posting", "posting_pkey", "term", "term_pkey", "title", "title_term_idx"}
+    assert files_with(conn, needles) >= {*tables, *index, "span_message_idx"}
     for source in ("long.md", "talk.json"):
         opened.erase("s", source)
     conn.execute("VACUUM")
@@ -93,7 +98,7 @@ def test_right_after_an_erasure_the_bytes_are_still_there(opened: Planner, conn:
     for source in ("long.md", "talk.json"):
         opened.erase("s", source)
     tables = {"source_version", "source_version's toast", "span", "node", "embedding"}
-    assert files_with(conn, needles) >= tables
+    assert files_with(conn, needles) >= {*tables, "lexical", "posting", "term", "title"}
 
 
 def test_a_scrub_says_what_a_transaction_that_is_still_open_holds_back(

@@ -119,7 +119,7 @@ def test_a_planner_leaves_the_callers_pool_open(shared_database_url: str, scope:
         ask(planner, scope)
 
 
-def test_a_killed_connection_is_an_error_of_ours_and_a_plan_takes_another(
+def test_after_a_killed_connection_a_read_and_a_plan_take_another(
     shared_database_url: str, conn: Connection, scope: str
 ) -> None:
     def kill() -> None:
@@ -130,8 +130,7 @@ def test_a_killed_connection_is_an_error_of_ours_and_a_plan_takes_another(
         planner = over(pool)
         fan(0).into(planner, scope)
         kill()
-        with pytest.raises(StoreUnavailable):
-            planner.sources(scope)
+        assert planner.sources(scope).sources
         kill()
         assert ask(planner, scope).spans
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from planner.embedders import CallableEmbedder
 from planner.errors import RequestError
 from planner.ingest import scope_id
 from planner.ingest.media import IMPORT
+from planner.store.queries import query
 from tests.integration.graph import Connection
 
 SCOPE = "large"
@@ -94,22 +95,24 @@ class Setting:
     log: Log
     conn: Connection
 
-    def ask(self, scope: str = SCOPE, **fields: Any) -> Any:
+    def ask(self, scope: str = SCOPE, score_model: str = "v1", **fields: Any) -> Any:
         asked = {"embedding": vectors(1, 1)[0].tolist(), "k": 64, **fields}
-        return self.planner.plan(scope, **{name: value for name, value in asked.items() if value is not None})
+        settings = self.planner.engine.settings.model_copy(update={"score_model": score_model})
+        planner = Planner(replace(self.planner.engine, settings=settings))
+        return planner.plan(scope, **{name: value for name, value in asked.items() if value is not None})
 
     def explain(self, beginning: str, scope: str = SCOPE, **fields: Any) -> list[dict[str, Any]]:
         """Return every node of the plan by which a statement of `ask` runs."""
         self.log.explained, self.log.plans = beginning, []
         self.ask(scope, **fields)
         self.log.explained = None
-        return list(_flattened(self.log.plans[-1]))
+        return list(flattened(self.log.plans[-1]))
 
 
-def _flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for below in plan.get("Plans", ()):
-        yield from _flattened(below)
+        yield from flattened(below)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +133,8 @@ def setting(module_database_url: str) -> Iterator[Setting]:
 
 BLUE = {"field": "attributes.team", "op": "eq", "value": "blue"}
 
+WORDS: Mapping[str, Any] = {"score_model": "v2", "text": "Number 00040, 00041"}
+
 STATEMENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "scope_state": ("SELECT s.last_tx", {}),
     "nearest, exact": ("WITH near", {"method": "exact"}),
@@ -147,12 +152,21 @@ STATEMENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "WITH RECURSIVE walk",
         {"must": {"field": "trust", "op": "gte", "value": "external"}, "direction": "out"},
     ),
+    "lexical_corpus_then": ("SELECT s.lexical, past", {**WORDS, "as_of": 1}),
+    "term_counts": ("SELECT t.term", WORDS),
+    "term_counts_then": ("SELECT r.term", {**WORDS, "as_of": 1}),
+    "lexical_leg": ("SELECT l.node_id, s.score", WORDS),
+    "lexical_leg, restricted": ("SELECT l.node_id, s.score", {**WORDS, "must": BLUE}),
+    "forward": ("SELECT w.node_id, l.length", WORDS),
+    "forward, restricted": ("SELECT w.node_id, l.length", {**WORDS, "must": BLUE}),
+    "links": ("(SELECT 'mentions' AS link", WORDS),
     "slices": ("SELECT w.i", {}),
     "counted": ("SELECT t.text_hash", {"counter": "openai:o200k_base"}),
 }
 
 BY_SCOPE_ALONE = {name: {"embedding", "node"} for name in STATEMENTS if name.startswith("nearest")} | {
-    "expand, restricted": {"node_span", "source", "source_version"}
+    "expand, restricted": {"node_span", "source", "source_version"},
+    "lexical_corpus_then": {"lexical"},
 }
 """What may read all that a table holds of the scope: an exact search and a match, whose universe that is, and
 a filter on provenance, which PostgreSQL may answer once for all nodes."""
@@ -193,6 +207,7 @@ def loaded(setting: Setting) -> Setting:
     loader = Planner(setting.planner.engine)
     loader._unanalysed = -10 * NODES  # autovacuum has not come by, and the planner has not looked either
     load(loader, SCOPE, NODES)
+    loader.ingest_text(SCOPE, "later.txt", "Later.")
     for _ in range(6):
         setting.ask()
     return setting
@@ -267,7 +282,7 @@ def test_the_vector_index_finds_what_an_exact_search_finds(indexed: Setting) -> 
 
 def test_the_vector_index_serves_no_other_scope_and_no_other_time(indexed: Setting) -> None:
     assert indexed.ask("small-3").recall["method"] == "exact"
-    assert indexed.ask(as_of=1).recall["method"] == "ann"  # the newest, by its number
+    assert indexed.ask(as_of=2).recall["method"] == "ann"  # the newest, by its number
     indexed.planner.ingest_text(SCOPE, "more.md", "One more text.")
     assert indexed.ask(as_of=1).recall["method"] == "exact"
     assert own_index(indexed) not in {
@@ -302,6 +317,32 @@ def test_a_plan_is_a_constant_number_of_statements_whatever_the_pool_holds(
     assert sorted(sizes)[-1] > 100
     assert sent == [sent[0]] * 3
     assert len(sent[0]) <= 10  # settings of two transactions, then what recall.md and trace.md say
+
+
+def entered_anywhere(conn: Connection, plan: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the indexes of which a plan reads all that the scope has, their second column being unbound."""
+    found = set()
+    for node in plan:
+        if "Index Cond" in node:
+            definition = "SELECT pg_get_indexdef(%s::regclass, 2, false)"
+            (column,) = conn.execute(definition, (f"planner.{node['Index Name']}",)).fetchone() or ("",)
+            if re.search(rf"\(?{column} (?:=|<|>)", node["Index Cond"]) is None:
+                found.add(node["Index Name"])
+    return found
+
+
+@pytest.mark.parametrize("name", ["current_versions", "current_nodes", "current_edges", "embedded_hashes"])
+def test_an_ingest_compares_by_key_whatever_the_scope_holds(analysed: Setting, name: str) -> None:
+    setting = analysed
+    for i in range(2):
+        setting.log.explained, setting.log.plans = query(name).as_string(None)[:80], []
+        blocks = [f"Paragraph {n} of {name}, version {i if n < 100 else 0}." for n in range(200)]
+        setting.planner.ingest_text(SCOPE, f"{name}.md", "\n\n".join(blocks))
+    setting.log.explained = None
+    plan = list(flattened(setting.log.plans[-1]))
+    assert any("Index Cond" in node for node in plan)
+    assert seq_scans(setting.conn, plan) == set()
+    assert entered_anywhere(setting.conn, plan) == set()
 
 
 def test_an_ingest_is_a_constant_number_of_statements_whatever_the_file_holds(setting: Setting) -> None:

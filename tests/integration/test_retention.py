@@ -191,6 +191,10 @@ def test_a_deleted_scope_leaves_no_row_and_no_index_and_touches_no_other(
             (scope_id(scope), bytes(32)),
         )
         conn.execute(
+            "INSERT INTO planner.expectation VALUES (%s, %s, now(), 'me', %s, '{}', 'n0', 'selected')",
+            (scope_id(scope), "0" * 16, uuid4()),
+        )
+        conn.execute(
             "INSERT INTO planner.derivation VALUES (%s, %s, 3, 'n0.txt', 1, 0, 5)", (scope_id(scope), DOC)
         )
         conn.execute(

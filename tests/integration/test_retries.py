@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +15,22 @@ from planner import Planner, Settings
 from planner.embedded import EmbeddedServer
 from planner.errors import StoreError, StoreTimeout, StoreUnavailable
 from planner.ingest import scope_id
+from planner.pipeline import erase
 from planner.store import retry
 from planner.store.retry import ATTEMPTS, attempts, is_passing
 from planner.store.upgrade import migrate
-from tests.integration.graph import Connection, circle_embedder, fan
-from tests.integration.test_ingest_writers import assert_chained
-
-APPLICATION = (
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'planner'"
+from tests.integration.graph import Connection, circle_embedder, fan, rows_of
+from tests.integration.repeated import (
+    APPLICATION,
+    READS,
+    WRITES,
+    append,
+    doing,
+    fill,
+    through_a_kill,
+    waiting_pid,
 )
-WAITING = APPLICATION + " AND wait_event_type = 'Lock'"
+from tests.integration.test_ingest_writers import assert_chained
 
 
 @pytest.fixture
@@ -45,9 +49,9 @@ def other(database_url: str) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def observer(database_url: str) -> Iterator[Connection]:
-    """Give a session to look on from."""
-    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
+def observer(server_url: str, other: Connection) -> Iterator[Connection]:
+    """Give a session to look on from, which passes by a pooler: it is no client of it to the others."""
+    with psycopg.connect(server_url, dbname=other.info.dbname, autocommit=True) as conn:
         yield conn
 
 
@@ -58,22 +62,6 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [record.getMessage() for record in caplog.records if record.name == retry.__name__]
 
 
-@contextmanager
-def doing(call: Callable[[], Any]) -> Iterator[Future[Any]]:
-    """Make a call in a thread."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(call)
-
-
-def waiting_pid(conn: Connection, call: Future[Any]) -> int:
-    """Return the backend of the planner that waits for a lock, as soon as one does."""
-    while not call.done():
-        if row := conn.execute(WAITING).fetchone():
-            return int(row[0])
-        time.sleep(0.01)
-    raise AssertionError(f"it did not wait: {call.result()}")
-
-
 def plans(conn: Connection) -> list[tuple[Any, ...]]:
     return conn.execute("SELECT outcome, error_code FROM planner.plan").fetchall()
 
@@ -82,42 +70,59 @@ def ingest(planner: Planner) -> Any:
     return planner.ingest_text("s", "doc.md", "A text at 10.")
 
 
-def reembed(planner: Planner) -> Any:
-    again = circle_embedder()
-    return planner.reembed("s", type(again)("other", 2, again.function))
+@pytest.mark.parametrize("name", READS)
+def test_a_read_whose_backend_is_terminated_gives_what_it_gives_otherwise(
+    victim: Planner, other: Connection, observer: Connection, said: Callable[[], list[str]], name: str
+) -> None:
+    asked = [str(victim.plan("s", f"at {angle}").ref) for angle in (0, 30)]
+    table, read = READS[name]
+    undisturbed = read(victim, *asked)
+    lock = f"{table} IN ACCESS EXCLUSIVE"
+    assert through_a_kill(other, observer, lock, lambda: read(victim, *asked)) == undisturbed
+    assert ["attempt 1 of" in message for message in said()] == [True]
 
 
-@pytest.mark.parametrize("work", [ingest, reembed])
-def test_a_writer_whose_backend_is_terminated_in_a_statement_writes_once(
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_whose_backend_is_terminated_is_made_once(
+    victim: Planner, other: Connection, observer: Connection, said: Callable[[], list[str]], name: str
+) -> None:
+    for scope in ("one", "twin"):
+        fill(victim, scope)
+    write = WRITES[name]
+    write.work(victim, "twin")
+    lock = f"{write.table} IN SHARE"
+    assert through_a_kill(other, observer, lock, lambda: write.work(victim, "one")) is not None
+    assert ["attempt 1 of" in message for message in said()] == [True]
+    assert rows_of(other, "one") == rows_of(other, "twin")
+    assert_chained(other, "one")
+
+
+def test_a_turn_without_an_id_is_appended_once_where_the_attempt_before_left_nothing(
+    victim: Planner, other: Connection, observer: Connection
+) -> None:
+    through_a_kill(other, observer, "edge IN SHARE", lambda: append(victim, "s"))
+    assert len(victim.source("s", "talk.json").spans) == 1
+    assert assert_chained(other, "s") == 2
+
+
+@pytest.mark.parametrize("work", [lambda p: p.build_index("s"), lambda p: erase.scrub(p.engine)])
+def test_upkeep_whose_backend_is_terminated_is_done_again(
     victim: Planner, other: Connection, observer: Connection, work: Callable[[Planner], Any]
 ) -> None:
-    with other.transaction():
-        other.execute("LOCK TABLE planner.embedding IN SHARE MODE")
-        with doing(lambda: work(victim)) as call:
-            pid = waiting_pid(observer, call)
-            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
-            waiting_pid(observer, call)  # it has come back
-            other.execute("COMMIT")
-            other.execute("BEGIN")
-    assert call.result() is not None
-    assert assert_chained(other, "s") == 2
-    row = other.execute(
-        "SELECT count(*), count(DISTINCT node_id) FROM planner.embedding WHERE tx_to > 2"
-    ).fetchone()
-    assert row == ((3, 3) if work is ingest else (2, 2))
+    done = through_a_kill(other, observer, "embedding IN SHARE", lambda: work(victim))
+    assert done in (0, victim.build_index("s")) or done.built
+    indexes = other.execute(
+        "SELECT i.indisvalid, a.attstattarget FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+        " JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relname LIKE 'embedding_hnsw%'"
+    ).fetchall()
+    assert indexes == [(True, 0)]
 
 
 def test_a_plan_whose_backend_is_terminated_while_it_reads_is_made_and_traced_once(
     victim: Planner, other: Connection, observer: Connection
 ) -> None:
-    with other.transaction():
-        other.execute("LOCK TABLE planner.node IN ACCESS EXCLUSIVE MODE")
-        with doing(lambda: victim.plan("s", "at 0")) as call:
-            other.execute("SELECT pg_terminate_backend(%s)", (waiting_pid(observer, call),))
-            waiting_pid(observer, call)
-            other.execute("COMMIT")
-            other.execute("BEGIN")
-    assert len(call.result().spans) == 2
+    made = through_a_kill(other, observer, "node IN ACCESS EXCLUSIVE", lambda: victim.plan("s", "at 0"))
+    assert len(made.spans) == 2
     assert plans(other) == [("planned", None)]
 
 

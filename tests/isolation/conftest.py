@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 Become = Callable[[psycopg.Connection, str, UUID | str | None], AbstractContextManager[None]]
 
-ROWS = Path(__file__).parents[1] / "migration" / "rows.sql"
+ROWS = sorted((Path(__file__).parents[1] / "migration" / "rows").glob("*.sql"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,8 @@ def two_tenants_url(server_url: str, template_url: str) -> Iterator[str]:
         conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), template))
     with psycopg.connect(url) as conn:
         conn.execute("SET ROLE planner_owner")
-        conn.execute(ROWS.read_text(encoding="utf-8"))
+        for path in ROWS:
+            conn.execute(path.read_text(encoding="utf-8"))
     yield url
     with psycopg.connect(server_url, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

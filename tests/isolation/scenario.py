@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,9 +15,14 @@ from psycopg_pool import ConnectionPool
 from planner import EvidencePlan, InsufficientEvidence, Planner, Settings
 from planner.embedders import CallableEmbedder
 from planner.errors import ConflictingInput
+from planner.ingest import scope_id
+from planner.store.arrays import BINARY_ARRAYS
+from planner.store.connect import run
 from tests.integration.graph import MODEL, Graph, ask, circle_embedder
 
-DOCUMENT = "# Harbour\n\nThe gate closes at 10.\n\nSee [the log](log.md) at 40.\n\nThe end at 80.\n"
+DOCUMENT = (
+    "# Harbour\n\nThe gate of the Talk closes at 10.\n\nSee [the log](log.md) at 40.\n\nThe end at 80.\n"
+)
 
 
 @dataclass
@@ -54,19 +59,22 @@ def lived(planner: Planner, scope: str) -> list[EvidencePlan]:
     """Live through it; return the plans that were made."""
     _write(planner, scope)
     plans = _ask(planner, scope)
+    _ask_by_words(planner, scope)
     _look(planner, scope, plans)
     _move(planner, scope)
+    _index(planner, scope)
     return plans
 
 
 def _write(planner: Planner, scope: str) -> None:
     planner.ingest_text(scope, "doc.md", DOCUMENT)
-    graph = (
-        Graph().node("a", 5, text="First.").node("b", 15, text="Second.").node("far", 170, text="Far off.")
-    )
+    titled = {"title": "Second book"}
+    graph = Graph().node("a", 5, text="First.").node("b", 15, text="Second Harbour.", source=titled)
+    graph.node("far", 170, text="Far off.")
     graph.node("aside", 90, text="Aside.").edge("a", "b").edge("b", "far", 0.5).edge("a", "aside", 0.1)
     graph.into(planner, scope)
-    Graph().node("b", 25, text="Second, again.").edge("b", "a", 0.9).into(planner, scope)
+    again = Graph().node("b", 25, text="Second Harbour, again.", source=titled)
+    again.edge("b", "a", 0.9).into(planner, scope)
     planner.ingest_text(scope, "doc.md", DOCUMENT.replace("closes at 10", "opens at 20"))
     planner.ingest_text(scope, "doc.md", DOCUMENT)
     with suppress(ConflictingInput):
@@ -75,26 +83,29 @@ def _write(planner: Planner, scope: str) -> None:
 
 
 def _change(planner: Planner, scope: str) -> None:
-    """Converse, withdraw and erase."""
+    """Converse, withdraw, erase and derive."""
     turns = [
-        {"content": "Hello at 100.", "id": "m1"},
-        {"content": "Goodbye at 110.", "id": "m2"},
+        {"content": "Hello, Harbour, at 100.", "id": "m1"},
+        {"content": "Goodbye, Harbour, at 110.", "id": "m2"},
     ]
     for turn in turns:
         planner.append(scope, "talk.json", [turn])
     planner.append(scope, "talk.json", turns)
     planner.ingest_conversation(scope, "talk.json", turns)
+    for said in (turns[:1], turns):
+        planner.ingest_conversation(scope, "again.json", said)
     with TemporaryDirectory() as outer:
         folder = Path(outer, "folder")
         folder.mkdir()
         for name in ("stays.md", "goes.md"):
-            Path(folder, name).write_text(f"The file {name}, at 120", encoding="utf-8")
+            Path(folder, name).write_text(f"The file {name} of the Harbour, at 120", encoding="utf-8")
         planner.ingest(scope, folder)
         Path(folder, "goes.md").unlink()
         planner.ingest(scope, folder, sync=True)
         planner.erase(scope, "stays.md")
         planner.ingest(scope, folder)
     planner.versions(scope, "talk.json")
+    planner.derive(scope, "In short, the Harbour, at 160.", [planner.source(scope, "doc.md").spans[1].ref])
 
 
 def _ask(planner: Planner, scope: str) -> list[EvidencePlan]:
@@ -112,6 +123,18 @@ def _ask(planner: Planner, scope: str) -> list[EvidencePlan]:
     return plans
 
 
+def _ask_by_words(planner: Planner, scope: str) -> list[EvidencePlan]:
+    settings = planner.engine.settings.model_copy(update={"score_model": "v2"})
+    by_words = Planner(replace(planner.engine, settings=settings))
+    window = {"from": "2020-01-01T00:00:00Z"}
+    plans = [
+        ask(by_words, scope, text="The gate of the Second Harbour at 0"),
+        ask(by_words, scope, text="The gate of the Second Harbour at 0", as_of=2, window=window),
+    ]
+    planner.replan(plans[0].ref)
+    return plans
+
+
 def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
     narrow = plans[-1]
     for what in ("far.txt@2:0-8", "far", "doc.md", "The end at 80", "nothing of the sort", "aside"):
@@ -121,13 +144,28 @@ def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
     planner.replan(narrow.ref)
     planner.diff(narrow.ref, plans[0].ref)
     planner.verify_plan(narrow.ref)
+    planner.verify_citation(narrow.ref, "First", "E1")
+    planner.deliver(plans[0].ref, "window", budget_tokens=100_000)
+    planner.context(scope, "at 0", "record", budget_tokens=1_000)
+    planner.deliveries(plans[0].ref)
     planner.verify_ledger(scope)
     planner.whatif({"budget": 20}, scopes=[scope])
-    planner.slice_text(scope, "b.txt@2:0-7")
-    planner.span_row(scope, "b.txt@2:0-7")
+    planner.expect(narrow.ref, "doc.md")
+    planner.remove_expectation(planner.expect(narrow.ref, "far").ref)
+    planner.expectations(scope)
+    planner.slice_text(scope, "b.txt@2:0-15")
+    planner.span_row(scope, "b.txt@2:0-15")
     planner.sources(scope)
     planner.source(scope, "doc.md")
     planner.source(scope, "talk.json")
+
+
+def _index(planner: Planner, scope: str) -> None:
+    """Have no lexical index, then have it built."""
+    identity = scope_id(scope)
+    with planner.engine.store.scoped(identity, "writer") as conn:
+        run(conn, "mark_lexical", {"scope_id": identity, "lexical": None})
+    planner.build_lexical_index(scope)
 
 
 def _move(planner: Planner, scope: str) -> None:
@@ -142,6 +180,8 @@ def _move(planner: Planner, scope: str) -> None:
 
 def attempt(conn: psycopg.Connection[Any], statement: str, params: dict[str, Any]) -> list[Any] | str:
     """Run a statement and take it back; return its rows, else how many it wrote, or its error."""
+    for kind, dumper in BINARY_ARRAYS.items():
+        conn.adapters.register_dumper(kind, dumper)
     try:
         with conn.transaction(force_rollback=True):
             cursor = conn.execute(statement.encode(), params, prepare=False)

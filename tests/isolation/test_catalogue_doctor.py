@@ -39,6 +39,28 @@ def test_a_sound_database_has_no_finding_that_is_wrong(conn: psycopg.Connection)
         ("COMMENT ON SCHEMA planner IS NULL", "objects", "another version"),
         ("DELETE FROM planner.ledger WHERE tx = 2", "ledger", "a: 1 entries for 2"),
         ("UPDATE planner.scope SET live_nodes = 7 WHERE name = 'b'", "live nodes", "b: 7 kept, 2 counted"),
+        (
+            "UPDATE planner.scope SET lexical_nodes = 7 WHERE name = 'b'",
+            "lexical indexes",
+            "b: 5 nodes and 0",
+        ),
+        (
+            "UPDATE planner.scope SET lexical_terms = 7 WHERE name = 'b'",
+            "lexical indexes",
+            "b: 0 nodes and 3",
+        ),
+        (
+            "DELETE FROM planner.lexical WHERE node_id = 'n1'",
+            "lexical indexes",
+            "1 rows missing or left over",
+        ),
+        (
+            "UPDATE planner.node SET tx_to = 2 WHERE node_id = 'n1'",
+            "lexical indexes",
+            "a: 0 nodes and 0 terms",
+        ),
+        ("DELETE FROM planner.term WHERE term = 8", "lexical indexes", "1 terms miscounted"),
+        ("DELETE FROM planner.posting WHERE term = 8", "lexical indexes", "1 terms miscounted"),
     ],
 )
 def test_damage_is_found_by_name(conn: psycopg.Connection, damage: str, name: str, said: str) -> None:
@@ -61,6 +83,14 @@ def test_an_index_that_failed_to_build_is_found(conn: psycopg.Connection) -> Non
     check = _found(conn)["vector indexes"]
     assert check.ok is False
     assert "DROP INDEX CONCURRENTLY planner.embedding_hnsw_a" in (check.remedy or "")
+
+
+def test_a_scope_without_a_lexical_index_is_told_with_what_builds_it(conn: psycopg.Connection) -> None:
+    assert _found(conn)["lexical indexes"].ok is True
+    conn.execute("UPDATE planner.scope SET lexical = NULL WHERE name = 'b'")
+    check = _found(conn)["lexical indexes"]
+    assert check.ok is None
+    assert check.remedy == "run `planner scope index b --lexical`"
 
 
 def test_edges_without_an_end_are_told_but_not_wrong(conn: psycopg.Connection) -> None:

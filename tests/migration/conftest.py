@@ -16,8 +16,12 @@ from sqlalchemy.engine import make_url
 
 from planner.embedded import EmbeddedServer
 from planner.embedded.binaries import environment, program
+from planner.store import upgrade
+from planner.store.requirements import Facts
+from planner.store.resources import head_revision
 
-Fill = Callable[[str], None]
+Fill = Callable[..., None]
+ROWS = sorted((Path(__file__).parent / "rows").glob("*.sql"))
 
 NOT_THE_SCHEMA = re.compile(
     r"\\restrict|\\unrestrict"  # carry a random word
@@ -28,15 +32,29 @@ NOT_THE_SCHEMA = re.compile(
 
 @pytest.fixture(scope="session")
 def fill() -> Fill:
-    """Return a function that puts rows of two scopes into every table of a migrated database."""
-    rows = (Path(__file__).parent / "rows.sql").read_text(encoding="utf-8")
+    """Return a function that puts rows of two scopes into every table that a database has at a revision."""
 
-    def run(url: str) -> None:
+    def run(url: str, revision: str = head_revision()) -> None:
         with psycopg.connect(url) as conn:
             conn.execute("SET ROLE planner_owner")
-            conn.execute(rows)
+            for path in ROWS:
+                if path.stem <= revision:
+                    conn.execute(path.read_text(encoding="utf-8"))
 
     return run
+
+
+@pytest.fixture
+def released_database(empty_database_url: str) -> Callable[[str], str]:
+    """Return a function that brings an empty database to a released revision and gives its URL."""
+
+    def bring(revision: str) -> str:
+        with upgrade._connection(empty_database_url) as conn:
+            upgrade._lay_ground(conn, Facts.of(conn), roles=True)
+            upgrade._run_migrations(conn, revision)
+        return empty_database_url
+
+    return bring
 
 
 @pytest.fixture(scope="session")

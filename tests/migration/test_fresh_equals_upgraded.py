@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psycopg
@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 
 from planner.embedded.binaries import environment, program
 from planner.store import objects
-from planner.store.resources import head_revision
+from planner.store.resources import head_revision, revisions
 from planner.store.schema import metadata
 from planner.store.upgrade import check, migrate, script
 
@@ -27,11 +27,17 @@ def fresh(template_url: str, schema_of: SchemaOf) -> str:
     return schema_of(template_url)
 
 
-def _counts(url: str) -> dict[str, int]:
+def _tables(url: str) -> list[str]:
+    query = "SELECT relname FROM pg_class WHERE relnamespace = 'planner'::regnamespace AND relkind = 'r'"
+    with psycopg.connect(url) as conn:
+        return sorted({name for (name,) in conn.execute(query)} & set(TABLES))
+
+
+def _counts(url: str, tables: Sequence[str] = TABLES) -> dict[str, int]:
     with psycopg.connect(url) as conn:
         return {
             name: (conn.execute(f"SELECT count(*) FROM planner.{name}").fetchone() or (0,))[0]
-            for name in TABLES
+            for name in tables
         }
 
 
@@ -45,6 +51,28 @@ def test_migrating_twice_with_rows_in_every_table_changes_neither_schema_nor_row
     assert (report.before, report.after, report.applied) == (head_revision(), head_revision(), ())
     assert schema_of(database_url) == fresh
     assert _counts(database_url) == before
+
+
+@pytest.mark.parametrize("released", revisions()[:-1])
+def test_an_upgrade_from_a_released_revision_with_rows_gives_the_fresh_schema_and_keeps_the_rows(
+    *,
+    released_database: Callable[[str], str],
+    fresh: str,
+    schema_of: SchemaOf,
+    fill: Callable[..., None],
+    released: str,
+) -> None:
+    url = released_database(released)
+    fill(url, released)
+    old = _tables(url)
+    before = _counts(url, old)
+    assert all(before.values()), f"no rows in {[name for name, count in before.items() if not count]}"
+    report = migrate(url)
+    later = revisions()[revisions().index(released) + 1 :]
+    assert (report.before, report.after, report.applied) == (released, head_revision(), later)
+    assert schema_of(url) == fresh
+    assert _counts(url, old) == before
+    assert check(url).up_to_date
 
 
 def test_objects_of_another_version_and_damage_are_gone_after_a_migration(

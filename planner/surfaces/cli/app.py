@@ -28,6 +28,8 @@ Examples:
 
     planner why notes:PLAN_ID "a phrase, a span, a node or a source"
 
+    planner context notes "What did we decide about retries?" --unit auto --budget 4000
+
     my-retriever "a question" | planner pack --counter openai:o200k_base --json
 """
 
@@ -35,16 +37,21 @@ COMMANDS: Mapping[str, str] = {
     "demo": "Ingest a small corpus into the embedded server, ask three questions, explain the answers.",
     "ingest": "Ingest files, folders, globs or standard input into a scope.",
     "append": "Append the next turns to a conversation.",
+    "derive": "Store a text that was made from spans, such as a summary.",
     "plan": "Plan the evidence for a question within a budget of tokens, and keep the plan.",
-    "show": "Show a stored plan: selected against rejected, and the budget by source.",
+    "deliver": "Print what a plan selected as the text that a model reads, within a budget.",
+    "context": "Plan the evidence for a question and print it as the text that a model reads.",
+    "show": "Show a stored plan: selected against rejected, the budget by source, what was delivered.",
     "why": "Say at which stage of a plan something fell, or that it was selected.",
     "replay": "Decide a stored plan again from its candidates, and compare every figure.",
     "replan": "Make a stored plan again from the store as of its transaction, and compare the hashes.",
     "diff": "Say what entered, left or moved from one plan to another of its scope, and why.",
-    "verify": "Examine a stored plan or a scope's ledger against their hashes.",
+    "verify": "Examine a stored plan, a scope's ledger, or a quote of a plan's evidence.",
     "whatif": "Decide stored pools again under another configuration.",
+    "expect": "Keep what a plan should hold, and check all of it at the newest state.",
+    "eval": "Measure how good the evidence is, on corpora whose evidence is labelled.",
     "trace": "Delete what plans left behind and nobody asks about any more.",
-    "scope": "List scopes, build a scope's vector index, or delete a scope.",
+    "scope": "List scopes, build a scope's indexes, or delete a scope.",
     "reembed": "Move a scope to another embedding model.",
     "source": "List the sources of a scope, show one, prune its old versions, or erase it.",
     "pack": "Select from candidates of your own what fits a budget of tokens.",

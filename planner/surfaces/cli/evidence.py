@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from planner.surfaces.cli.output import bar, console, emit_indented, emit_table, excerpt, visible
-from planner.types import EvidencePlan, Outcome, PlannedSpan
+from planner.trace.delivery import DeliveryRecord
+from planner.trace.sentences import STALE
+from planner.types import Candidate, EvidencePlan, Outcome, PlannedSpan, SpanRef
 
 EXCERPT_CHARS = 240
 
@@ -51,12 +53,12 @@ def show_budget(plan: EvidencePlan) -> None:
 
 def show_evidence(plan: EvidencePlan, limit: int | None = None) -> None:
     """Print the selected spans, at most `limit`, in selection order, each with the beginning of its text."""
+    stale = plan.stale
     for number, span in enumerate(plan.spans[:limit], start=1):
         candidate, weight = span.verdict.candidate, span.verdict.weight
-        cached = ", cache" if candidate.source_class == "cache" else ""
         head = f"{number:>3}  {visible(str(candidate.ref))}"
         tokens = f"{candidate.tokens} token{'s' if candidate.tokens != 1 else ''}"
-        about = f"{candidate.kind}{cached}, weight {weight:.4f}, {tokens}"
+        about = f"{_kind(candidate, stale)}, weight {weight:.4f}, {tokens}"
         console.print(Text.assemble((head, "bold"), f"  {about}"), soft_wrap=True)
         text = "(erased)" if span.text is None else excerpt(span.text, EXCERPT_CHARS)
         emit_indented(text, 5)
@@ -81,6 +83,18 @@ def show_hashes(plan: EvidencePlan) -> None:
         console.print(f"pool_hash {plan.pool_hash}", soft_wrap=True)
 
 
+def show_deliveries(deliveries: Sequence[DeliveryRecord]) -> None:
+    """Print what was delivered of a plan, a line each."""
+    for delivery in deliveries:
+        about = f"{delivery.unit}, {delivery.used} of {delivery.budget} tokens by {delivery.counter}"
+        parts = (
+            f"{len(delivery.items)} pieces",
+            f"{len(delivery.skipped)} skipped",
+            f"{len(delivery.cuts)} cut",
+        )
+        console.print(f"delivery {delivery.delivery_id}: {about}; {', '.join(parts)}", soft_wrap=True)
+
+
 def show_timings(plan: EvidencePlan) -> None:
     """Print how long each stage took, as the trace keeps it."""
     stages = ", ".join(f"{stage} {took:.1f}" for stage, took in plan.timings.items())
@@ -89,17 +103,20 @@ def show_timings(plan: EvidencePlan) -> None:
 
 def show_walk(plan: EvidencePlan, rejected: int) -> None:
     """Print the selected spans, the cut line, and the first of the rejected in the order of packing."""
-    emit_table(_walk_table(plan.spans, "selected"))
+    stale = plan.stale
+    emit_table(_walk_table(plan.spans, "selected", stale))
     left_over = sorted(plan.rejected, key=lambda span: _walk_order(span, plan.plan_model))
     cut = f"{plan.used} of {plan.budget.budget} tokens used"
     console.rule(f"cut: {cut}" if left_over else cut, style="")
     if left_over and rejected:
-        emit_table(_walk_table(left_over[:rejected], "outcome"))
+        emit_table(_walk_table(left_over[:rejected], "outcome", stale))
     if len(left_over) > rejected:
         console.print(f"{len(left_over) - rejected} more rejected (--rejected N shows more)")
+    if stale:
+        console.print(f"stale cache: {STALE}")
 
 
-def _walk_table(spans: Sequence[PlannedSpan], fate: str) -> Table:
+def _walk_table(spans: Sequence[PlannedSpan], fate: str, stale: Collection[SpanRef]) -> Table:
     table = Table(box=None)
     table.add_column("span", overflow="fold")
     table.add_column("kind")
@@ -115,13 +132,19 @@ def _walk_table(spans: Sequence[PlannedSpan], fate: str) -> Table:
             said = f"{said} of {verdict.duplicate_of}"
         table.add_row(
             visible(str(candidate.ref)),
-            candidate.kind,
+            _kind(candidate, stale),
             f"{verdict.weight:.4f}",
             str(candidate.tokens),
             f"{_density(span):.6f}",
             visible(said),
         )
     return table
+
+
+def _kind(candidate: Candidate, stale: Collection[SpanRef]) -> str:
+    if candidate.source_class == "truth":
+        return candidate.kind
+    return f"{candidate.kind}, {'stale ' if candidate.ref in stale else ''}cache"
 
 
 def _density(span: PlannedSpan) -> float:

@@ -61,6 +61,12 @@ Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="The scope's name.",
 PlanArgument = Annotated[
     str, typer.Argument(metavar="PLAN", help="A plan, as <scope>:<plan_id>.", show_default=False)
 ]
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="WHAT", help="A span source@tx:start-end, a node, a source, or a phrase.", show_default=False
+    ),
+]
 
 
 def load_settings(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
-from planner.pipeline.reembed import DEFAULT_BATCH, MAX_BATCH, Progress, Reembedded
+from planner.pipeline.reembed import DEFAULT_BATCH, MAX_BATCH, Reembedded
 from planner.surfaces.cli.database import ACTOR, opened
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope, plain
-from planner.surfaces.cli.output import console, emit_json, messages, visible
+from planner.surfaces.cli.output import console, emit_json, visible
+from planner.surfaces.cli.progress import progress
 
 
 def reembed(
@@ -46,9 +43,9 @@ def reembed(
         raise typer.BadParameter("it is empty", param_hint="--actor")
     with (
         opened(config, overrides, database_url, data_dir, actor=actor) as planner,
-        _progress() as progress,
+        progress("nodes") as shown,
     ):
-        done = planner.reembed(scope, embedder, batch=batch, progress=progress)
+        done = planner.reembed(scope, embedder, batch=batch, progress=shown)
     if as_json:
         emit_json(done.to_dict())
     else:
@@ -75,15 +72,3 @@ def show(done: Reembedded) -> None:
             "`planner doctor` names the one to drop",
             soft_wrap=True,
         )
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """Show how many nodes are done, on a terminal only."""
-    if not messages.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("nodes"), TimeRemainingColumn())
-    with Bar(*columns, console=messages, transient=True) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,6 +1,8 @@
-"""`planner scope`: the tenants, their vector indexes, and their end."""
+"""`planner scope`: the tenants, their indexes, and their end."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -10,10 +12,11 @@ from planner.surfaces.cli.confirm import Yes, confirm
 from planner.surfaces.cli.database import opened
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, Scope
 from planner.surfaces.cli.output import console, emit_json, emit_table, visible
+from planner.surfaces.cli.progress import progress
 
 app = typer.Typer(
     help="""
-    List scopes, build a scope's vector index, or delete a scope.
+    List scopes, build a scope's indexes, or delete a scope.
 
     Examples:
 
@@ -57,25 +60,44 @@ def list_scopes(
 @app.command()
 def index(
     scope: Scope,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="The lexical index alone: what a scope lacks after an upgrade.")
+    ] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build the scope's own vector index, without locking out its writers; where it is there, do nothing.
+    """Build the scope's indexes, without locking out its writers; where one is there, do nothing.
 
-    It serves scopes of more than `exact_limit` live nodes; smaller ones are searched exactly.
+    The lexical index is kept by every ingest; only a scope that is older than it has to be indexed once. A
+    run that was interrupted is continued by the next. The vector index serves scopes of more than
+    `exact_limit` live nodes; smaller ones are searched exactly.
 
-    Example: planner scope index notes
+    For example:
+
+        planner scope index notes
+
+        planner scope index notes --lexical
     """
-    with opened(config, overrides, database_url, data_dir) as planner:
-        built = planner.build_index(scope)
+    with opened(config, overrides, database_url, data_dir) as planner, progress("nodes") as shown:
+        made = planner.build_lexical_index(scope, progress=shown)
+        built = None if lexical else planner.build_index(scope)
     if as_json:
-        emit_json(built.to_dict())
+        emit_json({**(built.to_dict() if built else {}), "lexical": made.to_dict()})
         return
-    done = "built" if built.built else "is already there"
-    console.print(f"{built.name} {done}; {built.live_nodes} live nodes", soft_wrap=True)
+    if made.tx is None:
+        console.print(f"the lexical index of {scope} is there already", soft_wrap=True)
+    else:
+        console.print(
+            f"the lexical index of {scope} is there from transaction {made.tx} on: {made.added} texts added, "
+            f"{made.mentions} mentions of titles found",
+            soft_wrap=True,
+        )
+    if built is not None:
+        done = "built" if built.built else "is already there"
+        console.print(f"{built.name} {done}; {built.live_nodes} live nodes", soft_wrap=True)
 
 
 @app.command()

@@ -28,7 +28,7 @@ def show(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a stored plan: selected against rejected, and the budget by source.
+    """Show a stored plan: selected against rejected, the budget by source, what was delivered.
 
     Plans that were refused or failed are shown too. Density is weight by token, the order in which
     plan_model v1 packs; v2 packs by weight.
@@ -36,9 +36,9 @@ def show(
     Example: planner show notes:0190f5a2-7c1e-7a53-8000-0123456789ab --rejected 50
     """
     with opened(config, overrides, database_url, data_dir) as planner:
-        found = planner.load(plan)
+        found, delivered = planner.load(plan), planner.deliveries(plan)
     if as_json:
-        emit_json(found.to_dict())
+        emit_json({**found.to_dict(), "deliveries": [delivery.to_dict() for delivery in delivered]})
         return
     evidence.show_header(found)
     evidence.show_budget(found)
@@ -46,3 +46,4 @@ def show(
         evidence.show_walk(found, rejected)
         evidence.show_counts(found)
         evidence.show_hashes(found)
+    evidence.show_deliveries(delivered)

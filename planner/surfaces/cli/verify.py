@@ -1,8 +1,9 @@
-"""`planner verify`: whether what is stored is what was written."""
+"""`planner verify`: whether what is stored is what was written, and a quote what was stored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -17,15 +18,22 @@ from planner.surfaces.cli.options import (
     Overrides,
     PlanArgument,
     Scope,
+    plain,
 )
 from planner.surfaces.cli.output import console, emit_json, visible
 from planner.trace.verify import Fault
 
 app = typer.Typer(
     help="""
-    Examine a stored plan or a scope's ledger against their hashes. Exit code 1 where a row was changed.
+    Examine a stored plan, a scope's ledger, or a quote of a plan's evidence.
 
-    Example: planner verify ledger notes
+    Exit code 1 where it is not as it was written, or does not say what is quoted.
+
+    Examples:
+
+        planner verify ledger notes
+
+        planner verify citation notes:0190f5a2-7c1e-7a53-8000-0123456789ab E3 "closes at 2.9 m"
     """,
     **SETTINGS,
 )
@@ -79,6 +87,43 @@ def verify_ledger(
     else:
         _show(found.faults, f"newest entry_hash {found.head}", f"{found.entries} entries")
     return DONE if found.ok else FAILED
+
+
+@app.command("citation")
+def verify_citation(
+    plan: PlanArgument,
+    evidence: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVIDENCE",
+            help="What is cited: E1 is the best that was selected; or a span source@tx:start-end.",
+            callback=plain,
+            show_default=False,
+        ),
+    ],
+    quote: Annotated[
+        str,
+        typer.Argument(metavar="QUOTE", help="The words that it says.", callback=plain, show_default=False),
+    ],
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say whether a quote is in the evidence of a plan that it cites. Exit code 1 where it is not.
+
+    Exact, but for the form of accented letters (NFC) and for white space. Derived text supports nothing.
+
+    Example: planner verify citation notes:0190f5a2-7c1e-7a53-8000-0123456789ab E3 "closes at 2.9 m"
+    """
+    with opened(config, overrides, database_url, data_dir) as planner:
+        found = planner.verify_citation(plan, quote, evidence)
+    if as_json:
+        emit_json(found.to_dict())
+    else:
+        console.print(visible(found.sentence), soft_wrap=True)
+    return DONE if found.supported else FAILED
 
 
 def _show(faults: Sequence[Fault], proof: str, examined: str) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.text import Text
 
 from planner.surfaces.cli.database import opened
@@ -15,6 +12,7 @@ from planner.surfaces.cli.options import (
     DataDir,
     Overrides,
     PlanArgument,
+    What,
 )
 from planner.surfaces.cli.output import console, emit_indented, emit_json, visible
 from planner.trace.why import Why
@@ -22,14 +20,7 @@ from planner.trace.why import Why
 
 def why(
     plan: PlanArgument,
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="WHAT",
-            help="A span source@tx:start-end, a node, a source, or a phrase.",
-            show_default=False,
-        ),
-    ],
+    what: What,
     config: ConfigFile = None,
     overrides: Overrides = None,
     database_url: DatabaseUrl = None,

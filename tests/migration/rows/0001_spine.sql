@@ -1,4 +1,4 @@
--- Rows in every table, for two scopes with the same content: 'a' and 'b'. Run as planner_owner.
+-- Rows in every table of 0001, for two scopes with the same content: 'a' and 'b'. Run as planner_owner.
 INSERT INTO planner.embedding_model (name, revision, dimensions) VALUES ('toy', '1', 3);
 
 INSERT INTO planner.scope (scope_id, name, last_tx, live_nodes, created_at) VALUES

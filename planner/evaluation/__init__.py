@@ -1,0 +1,1 @@
+"""How good the evidence is: labelled corpora, planned through the real path and measured."""

@@ -1,0 +1,1 @@
+"""Terms, and what BM25 makes of them: pure."""
