@@ -18,7 +18,7 @@ from planner.recall.frame import read_state
 from planner.request import LIMITED, PlanRequest
 from planner.settings import Settings
 from planner.store.connect import run
-from planner.store.retry import retried
+from planner.store.retry import attempts, retried
 from planner.trace.expectation import (
     REFUSED,
     Expectation,
@@ -61,6 +61,10 @@ def expectations(engine: Engine, scope: str) -> tuple[Expectation, ...]:
 
 def remove(engine: Engine, ref: ExpectationRef) -> None:
     """Forget an expectation. Raises NotFound."""
+    attempts(engine.store, repeatable=False)(_remove, engine, ref)
+
+
+def _remove(engine: Engine, ref: ExpectationRef) -> None:
     scope_id = id_of_scope(ref.scope)
     with engine.store.scoped(scope_id, "writer") as conn:
         params = {"scope_id": scope_id, "expectation_id": ref.expectation_id}

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
+
+from psycopg import sql
 
 from planner.engine import Engine
 from planner.ingest import scope_id as id_of_scope
@@ -89,7 +91,7 @@ def _missing(engine: Engine, scope: str, scope_id: UUID) -> int | None:
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
         read_state(conn, scope, scope_id, None)
         lexical = _lexical(conn, scope_id)
-        statement = compose("unindexed_count", unindexed=query("unindexed"))
+        statement = _unindexed("unindexed_count")
         row = run(conn, statement, {"scope_id": scope_id}).fetchone()
     assert row is not None
     return None if lexical == ANALYSIS and not row[0] else int(row[0])
@@ -102,9 +104,11 @@ def _begin(engine: Engine, scope: str, scope_id: UUID) -> int:
     with engine.store.scoped(scope_id, "writer", settings=settings) as conn:
         halt_writers(conn, scope_id, scope)
         lexical = _lexical(conn, scope_id)
+        if lexical == BUILDING:  # another run has begun
+            return 0
         tx = next_tx(conn, scope_id, scope, engine.clock())
         write_entry(conn, scope_id, tx, Entry(engine.actor, "index", engine.clock(), {"lexical": BUILDING}))
-        if lexical not in (ANALYSIS, BUILDING):
+        if lexical != ANALYSIS:
             run(conn, "clear_lexical", {"scope_id": scope_id})
             run(conn, "empty_lexical", {"scope_id": scope_id})
         run(conn, "mark_lexical", {"scope_id": scope_id, "lexical": BUILDING})
@@ -124,7 +128,7 @@ def _look(engine: Engine, scope_id: UUID, after: Version) -> list[Version]:
     node_id, tx_from = after
     params = {"scope_id": scope_id, "node_id": node_id, "tx_from": tx_from, "limit": BATCH}
     with engine.store.scoped(scope_id, "reader") as conn:
-        statement = compose("unindexed_versions", unindexed=query("unindexed"))
+        statement = _unindexed("unindexed_versions")
         return [(node_id, tx_from) for node_id, tx_from in run(conn, statement, params)]
 
 
@@ -151,7 +155,7 @@ def _write_batch(
         tx = halt_writers(conn, scope_id, scope)
         rows: list[Row] = []
         placed: Counter[int] = Counter()
-        still = run(conn, compose("unindexed_still", unindexed=query("unindexed")), params).fetchall()
+        still = run(conn, _unindexed("unindexed_still"), params).fetchall()
         for node_id, tx_from, tx_to, doc in still:
             rows.append(Row(node_id, doc + placed[tx_from], tx_to, docs[node_id, tx_from][1]))
             placed[tx_from] += 1
@@ -174,10 +178,14 @@ def _switch(engine: Engine, scope: str, scope_id: UUID, added: int, mentions: in
         if _lexical(conn, scope_id) == ANALYSIS:  # another run was first
             return done
         tx = next_tx(conn, scope_id, scope, engine.clock())
-        detail = {"lexical": ANALYSIS, "added": added, "mentions": mentions}
-        write_entry(conn, scope_id, tx, Entry(engine.actor, "index", engine.clock(), detail))
+        write_entry(conn, scope_id, tx, Entry(engine.actor, "index", engine.clock(), {"lexical": ANALYSIS}))
         run(conn, "mark_lexical", {"scope_id": scope_id, "lexical": ANALYSIS})
         return LexicalIndex(scope, tx, ANALYSIS, added, mentions)
+
+
+def _unindexed(name: LiteralString) -> sql.Composed:
+    """Return a statement about versions that are not in the index."""
+    return compose(name, unindexed=compose("unindexed", worded=query("worded")))
 
 
 def _lexical(conn: Connection, scope_id: UUID) -> str | None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from psycopg import sql
+
 from planner.errors import UnknownScope
 from planner.store.arrays import vector_parameters
 from planner.store.connect import Connection, columns, run
@@ -42,7 +44,7 @@ def halt_writers(conn: Connection, scope_id: UUID, name: str) -> int:
 def count_pending(conn: Connection, scope_id: UUID, model_id: int) -> int:
     """Return how many current nodes have a text and no current vector of the model."""
     params = {"scope_id": scope_id, "model_id": model_id}
-    row = run(conn, compose("reembed_count", pending=query("reembed_pending")), params).fetchone()
+    row = run(conn, compose("reembed_count", pending=_pending()), params).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -51,7 +53,7 @@ def pending_nodes(
 ) -> list[tuple[str, int]]:
     """Return the next `limit` such nodes by id beyond `after`, each with the start of its version."""
     params = {"scope_id": scope_id, "model_id": model_id, "after": after, "limit": limit}
-    rows = run(conn, compose("reembed_nodes", pending=query("reembed_pending")), params)
+    rows = run(conn, compose("reembed_nodes", pending=_pending()), params)
     return [(node_id, tx_from) for node_id, tx_from in rows]
 
 
@@ -66,7 +68,11 @@ def write_made(
     lists = dict(zip(names, columns(rows, len(names)), strict=True))
     made = vector_parameters([v.vector for v in vectors])
     params = {"scope_id": scope_id, "model_id": model_id, "tx": tx, **lists, **made}
-    return run(conn, compose("write_reembedded", pending=query("reembed_pending")), params).rowcount
+    return run(conn, compose("write_reembedded", pending=_pending()), params).rowcount
+
+
+def _pending() -> sql.Composed:
+    return compose("reembed_pending", worded=query("worded"))
 
 
 def change_model(conn: Connection, scope_id: UUID, tx: int, before: int | None, model_id: int) -> None:

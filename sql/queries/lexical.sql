@@ -245,21 +245,8 @@ SELECT s.source_id, v.title
  ORDER BY s.source_id;
 
 -- name: unindexed
--- A fragment of the others: whether a version of a node `n` has a text, none of it erased, and no row of the index.
-EXISTS (SELECT FROM planner.node_span ns
-         WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
-        OFFSET 0)
-AND NOT EXISTS (SELECT FROM planner.node_span ns
-                 CROSS JOIN LATERAL (
-                       SELECT v.erased_tx
-                         FROM planner.source_version v
-                        WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id
-                          AND v.version_tx = ns.version_tx
-                        LIMIT 1
-                      ) v
-                 WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
-                   AND v.erased_tx IS NOT NULL
-                OFFSET 0)
+-- A fragment of the others: whether a version of a node `n` has a text and no row of the index.
+{worded}
 AND NOT EXISTS (SELECT FROM planner.lexical l
                  WHERE l.scope_id = %(scope_id)s AND l.node_id = n.node_id AND l.tx_from = n.tx_from
                 OFFSET 0)
@@ -280,14 +267,14 @@ SELECT n.node_id, n.tx_from
 
 -- name: unindexed_still
 -- Which of these are still there and not in the index, now that the scope is locked, when they end, and the place
--- that the next row of their transaction has.
+-- that the next row of their transaction has. Its bounds are columns: row security lets no shift into an index.
 SELECT n.node_id, n.tx_from, n.tx_to,
        coalesce((SELECT max(l.doc) + 1 FROM planner.lexical l
-                  WHERE l.scope_id = %(scope_id)s AND l.doc >= n.tx_from << 20 AND l.doc < (n.tx_from + 1) << 20),
-                n.tx_from << 20)
+                  WHERE l.scope_id = %(scope_id)s AND l.doc >= n.first AND l.doc < n.beyond),
+                n.first)
   FROM unnest(%(nodes)s::text[], %(since)s::bigint[]) WITH ORDINALITY AS r (node_id, tx_from, i)
  CROSS JOIN LATERAL (
-       SELECT n.node_id, n.tx_from, n.tx_to
+       SELECT n.node_id, n.tx_from, n.tx_to, n.tx_from << 20 AS first, (n.tx_from + 1) << 20 AS beyond
          FROM planner.node n
         WHERE n.scope_id = %(scope_id)s AND n.node_id = r.node_id COLLATE "C" AND n.tx_from = r.tx_from
           AND {unindexed}

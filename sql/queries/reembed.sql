@@ -6,16 +6,14 @@
 -- newest transaction.
 SELECT s.last_tx FROM planner.scope s WHERE s.scope_id = %(scope_id)s FOR NO KEY UPDATE;
 
--- name: reembed_pending
--- A fragment of the others: whether a node `n` is current, has a text, and has no current vector of the model.
--- A node of which a part is erased has no text any more.
+-- name: worded
+-- A fragment of others: whether a version of a node `n` has a text. One of which a part is erased has none any more.
 --
 -- OFFSET 0 and LIMIT 1 change no result, here and below. They keep each test and each join a look-up by its
 -- whole key: PostgreSQL knows nothing of a model that is new, and would read all its vectors for each node.
-n.tx_to = 9223372036854775807
-AND EXISTS (SELECT FROM planner.node_span ns
-             WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
-            OFFSET 0)
+EXISTS (SELECT FROM planner.node_span ns
+         WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
+        OFFSET 0)
 AND NOT EXISTS (SELECT FROM planner.node_span ns
                  CROSS JOIN LATERAL (
                        SELECT v.erased_tx
@@ -27,6 +25,10 @@ AND NOT EXISTS (SELECT FROM planner.node_span ns
                  WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
                    AND v.erased_tx IS NOT NULL
                 OFFSET 0)
+
+-- name: reembed_pending
+-- A fragment of the others: whether a node `n` is current, has a text, and has no current vector of the model.
+n.tx_to = 9223372036854775807 AND {worded}
 AND NOT EXISTS (SELECT FROM planner.embedding e
                  WHERE e.scope_id = %(scope_id)s AND e.model_id = %(model_id)s AND e.node_id = n.node_id
                    AND e.tx_to = 9223372036854775807

@@ -13,6 +13,7 @@ from psycopg import sql
 from planner import Planner
 from planner.embedders import CallableEmbedder
 from planner.ingest import scope_id
+from planner.store.connect import run
 from tests.integration.graph import Connection, circle
 
 Rows = Counter[tuple[str, str]]
@@ -38,6 +39,14 @@ def base(planner: Planner, scope: str) -> None:
     planner.ingest_text(scope, "doc.md", "# Title\n\nThe first at 10.\n\nThe second at 20.\n\nGone at 30.\n")
     planner.append(scope, "talk", [{"id": "1", "role": "user", "content": "Asked at 40."}])
     planner.plan(scope, "at 10")
+
+
+def unindexed(planner: Planner, scope: str) -> None:
+    """Put the same into a scope, and take its lexical index for none."""
+    base(planner, scope)
+    identity = scope_id(scope)
+    with planner.engine.store.scoped(identity, "writer") as conn:
+        run(conn, "mark_lexical", {"scope_id": identity, "lexical": None})
 
 
 def nothing(planner: Planner, scope: str) -> None:
@@ -66,6 +75,7 @@ OPERATIONS = {
     "plan": Operation(base, lambda p, s: p.plan(s, "at 20", k=3)),
     "reembed": Operation(base, lambda p, s: p.reembed(s, sphere(), batch=4)),
     "erase": Operation(base, lambda p, s: p.erase(s, "doc.md")),
+    "index": Operation(unindexed, lambda p, s: p.build_lexical_index(s)),
 }
 
 SCRUB = "scrub"

@@ -16,9 +16,10 @@ from planner import Planner
 from planner.ingest import scope_id
 from planner.ingest.media import IMPORT
 from planner.lexical.terms import term_id
+from planner.pipeline.reindex import _unindexed
 from planner.store.arrays import Bigints
 from planner.store.connect import run
-from planner.store.queries import compose, query
+from planner.store.queries import query
 from planner.store.write import MANY_ROWS
 from tests.integration.graph import MODEL, Connection, at, circle_embedder
 from tests.integration.test_query_plans import by_scope_alone, flattened, seq_scans
@@ -48,16 +49,12 @@ class Setting:
 
     def explain(self, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return every node of the plan by which a statement runs."""
-        statement = query(name) if "{unindexed}" not in query(name).as_string() else unindexed(name)
+        statement = _unindexed(name) if name.startswith("unindexed") else query(name)
         explained = sql.Composed([sql.SQL("EXPLAIN (FORMAT JSON) "), statement])
         identity = scope_id(SCOPE)
         with self.planner.engine.store.scoped(identity, "writer", settings=MANY_ROWS) as conn:
             row: Any = run(conn, explained, {"scope_id": identity, **params}).fetchone()
         return list(flattened(row[0][0]["Plan"]))
-
-
-def unindexed(name: str) -> sql.Composed:
-    return compose(name, unindexed=query("unindexed"))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

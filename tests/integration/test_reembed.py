@@ -386,7 +386,7 @@ def test_nodes_and_texts_are_looked_up_by_key_while_statistics_do_not_know_the_m
         planner.reembed(scope, sphere, batch=100)
     row = conn.execute("SELECT model_id FROM planner.embedding_model WHERE name = 'sphere'").fetchone()
     assert row is not None
-    pending = query("reembed_pending")
+    pending = compose("reembed_pending", worded=query("worded"))
     asked: dict[str, Any] = {"scope_id": scope_id(scope), "model_id": row[0], "after": "", "limit": 1_000}
     asked["hashes"] = [bytes([i]) * 32 for i in range(100)]
     used = {}
