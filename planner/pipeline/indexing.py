@@ -46,9 +46,9 @@ def write_index(
     docs: Mapping[str, Doc],
     known: Collection[str],
 ) -> Indexed:
-    """Write what the index holds of a transaction's changes, which are there, if the scope has an index.
+    """Write what the index holds of a transaction's changes, if the scope has an index.
 
-    `known` are the sources that had a version before.
+    The ledger entry is there, the rest need not be. `known` are the sources that had a version before.
     """
     if not is_kept(turn.lexical):
         return Indexed()
@@ -63,8 +63,7 @@ def write_index(
     pairs = older | mentioned(titles, texts)
     retitled = [source_node_id(source_id) for source_id in titles.ended]
     edges = change_mentions(conn, scope_id, pairs, nodes=closing, targets=retitled)
-    with conn.pipeline():
-        write_titles(conn, scope_id, turn.tx, titles)
-        count(conn, scope_id, write_rows(conn, scope_id, rows_of(turn.tx, docs)), went)
-        write_mentions(conn, scope_id, turn.tx, edges)
+    write_titles(conn, scope_id, turn.tx, titles)
+    count(conn, scope_id, write_rows(conn, scope_id, rows_of(turn.tx, docs)), went)
+    write_mentions(conn, scope_id, turn.tx, edges)
     return Indexed(len(edges.opening), skipped)

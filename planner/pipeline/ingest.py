@@ -161,10 +161,11 @@ def _attempt(
             docs = analysed(reader, batch, found)
         check_edge_ends(conn, scope_id, batch)
         entry = Entry(engine.actor, action, engine.clock(), {**_detail(found), **origin})
-        write_entry(conn, scope_id, tx, entry)
-        write_changes(conn, scope_id, tx, engine.actor, found, current.versions)
-        embedded = _write_vectors(conn, scope_id, tx, found, vectors, model, space)
-        indexed = write_index(conn, scope_id, turn, found, docs, current.versions)
+        with conn.pipeline():  # what is longest in the server first: the rest is made ready meanwhile
+            write_entry(conn, scope_id, tx, entry)
+            indexed = write_index(conn, scope_id, turn, found, docs, current.versions)
+            write_changes(conn, scope_id, tx, engine.actor, found, current.versions)
+            embedded = _write_vectors(conn, scope_id, tx, found, vectors, model, space)
     return _report(batch, found, current, tx, embedded, indexed)
 
 

@@ -43,6 +43,9 @@ from planner.types import OPEN_TX
 BATCH = 512
 """Versions of nodes a transaction."""
 
+UNHURRIED = {"statement_timeout": 0}
+"""For statements that look through a whole scope, or clear its index."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -88,7 +91,7 @@ def build_lexical(engine: Engine, scope: str, *, progress: Progress | None = Non
 @retried
 def _missing(engine: Engine, scope: str, scope_id: UUID) -> int | None:
     """Return how many versions are not in the index; None where it is whole. Raises UnknownScope."""
-    with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
+    with engine.store.scoped(scope_id, "reader", snapshot=True, settings=UNHURRIED) as conn:
         read_state(conn, scope, scope_id, None)
         lexical = _lexical(conn, scope_id)
         statement = _unindexed("unindexed_count")
@@ -100,8 +103,7 @@ def _missing(engine: Engine, scope: str, scope_id: UUID) -> int | None:
 @retried
 def _begin(engine: Engine, scope: str, scope_id: UUID) -> int:
     """Let writers keep the index from now on, and write the titles that there are; return their mentions."""
-    settings = {**MANY_ROWS, "statement_timeout": 0}  # there may be a large index of another analysis
-    with engine.store.scoped(scope_id, "writer", settings=settings) as conn:
+    with engine.store.scoped(scope_id, "writer", settings={**MANY_ROWS, **UNHURRIED}) as conn:
         halt_writers(conn, scope_id, scope)
         lexical = _lexical(conn, scope_id)
         if lexical == BUILDING:  # another run has begun
@@ -127,7 +129,7 @@ def _look(engine: Engine, scope_id: UUID, after: Version) -> list[Version]:
     """Return the next versions that are not in the index."""
     node_id, tx_from = after
     params = {"scope_id": scope_id, "node_id": node_id, "tx_from": tx_from, "limit": BATCH}
-    with engine.store.scoped(scope_id, "reader") as conn:
+    with engine.store.scoped(scope_id, "reader", settings=UNHURRIED) as conn:
         statement = _unindexed("unindexed_versions")
         return [(node_id, tx_from) for node_id, tx_from in run(conn, statement, params)]
 

@@ -88,9 +88,10 @@ def source_nodes(sources: Sequence[str]) -> list[str]:
 
 def end(conn: Connection, scope_id: UUID, tx: int, closed: Changes, sources: Sequence[str]) -> None:
     """Close nodes with their edges, vectors and index rows, and titles; the ledger entry is already there."""
-    write_changes(conn, scope_id, tx, "", closed, {})
-    write_embeddings(conn, scope_id, tx, 0, [], sorted(closed.gone))
-    count(conn, scope_id, NOTHING, close_rows(conn, scope_id, tx, closed.gone))
-    end_titles(conn, scope_id, tx, sources)
-    edges = change_mentions(conn, scope_id, (), nodes=closed.gone, targets=closed.gone)
-    write_mentions(conn, scope_id, tx, edges)
+    with conn.pipeline():
+        write_changes(conn, scope_id, tx, "", closed, {})
+        write_embeddings(conn, scope_id, tx, 0, [], sorted(closed.gone))
+        count(conn, scope_id, NOTHING, close_rows(conn, scope_id, tx, closed.gone))
+        end_titles(conn, scope_id, tx, sources)
+        edges = change_mentions(conn, scope_id, (), nodes=closed.gone, targets=closed.gone)
+        write_mentions(conn, scope_id, tx, edges)

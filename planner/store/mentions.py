@@ -63,15 +63,14 @@ def read_titles(
     wanted = {source_id: title_forms(title) for source_id, title in titled.items()}
     terms = {term for titles in wanted.values() for title in titles for term in finding(title.terms).tolist()}
     said = np.concatenate([np.zeros(0, dtype=np.int64), *texts.terms.values()])
-    with conn.pipeline():
-        held_rows = _asked(conn, scope_id, "current_titles", sources=sorted(wanted.keys() & set(known)))
-        counts = _asked(conn, scope_id, "term_counts", terms=sorted(terms))
-        near_rows = _asked(conn, scope_id, "titles_by_term", terms=np.unique(finding(said)).tolist())
-        held: dict[str, set[tuple[int, bytes]]] = {source_id: set() for source_id in wanted}
-        for source_id, form, packed in held_rows:
-            held[source_id].add((form, bytes(packed)))
-        nodes: dict[int, int] = dict(counts)
-        near = [(source_id, unpack(packed)) for source_id, packed in near_rows]
+    held_rows = _asked(conn, scope_id, "current_titles", sources=sorted(wanted.keys() & set(known)))
+    counts = _asked(conn, scope_id, "term_counts", terms=sorted(terms))
+    near_rows = _asked(conn, scope_id, "titles_by_term", terms=np.unique(finding(said)).tolist())
+    held: dict[str, set[tuple[int, bytes]]] = {source_id: set() for source_id in wanted}
+    for source_id, form, packed in held_rows:
+        held[source_id].add((form, bytes(packed)))
+    nodes: dict[int, int] = dict(counts)
+    near = [(source_id, unpack(packed)) for source_id, packed in near_rows]
     changed = {
         source_id: titles
         for source_id, titles in wanted.items()

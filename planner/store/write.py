@@ -191,23 +191,22 @@ def write_changes(
     base = {"scope_id": scope_id, "tx": tx}
     version_of = {source_id: version.version_tx for source_id, version in versions.items()}
     version_of |= {source.source_id: tx for source in found.sources}
-    with conn.pipeline():
-        close_edges(conn, scope_id, tx, found.closed_edges)
-        closing = sorted(found.gone | found.replaced)
-        if closing:
-            run(conn, "close_nodes", {**base, "nodes": closing})
-        if found.sources:
-            run(conn, "write_sources", {**base, **_sources(found.sources)})
-            run(conn, "write_versions", {**base, "actor": actor, **_versions(found.sources)})
-            run(conn, "write_spans", {**base, **_spans(found.sources)})
-        if any(source.made_from for source in found.sources):
-            run(conn, "write_derivations", {**base, **_derivations(found.sources)})
-        if found.opened:
-            run(conn, "write_nodes", {**base, **_nodes(found.opened)})
-            run(conn, "write_node_spans", {**base, **_node_spans(found.opened, version_of)})
-        write_edges(conn, scope_id, tx, found.edges)
-        delta = len(found.opened) - len(closing)
-        run(conn, "count_live", {"scope_id": scope_id, "delta": delta})
+    close_edges(conn, scope_id, tx, found.closed_edges)
+    closing = sorted(found.gone | found.replaced)
+    if closing:
+        run(conn, "close_nodes", {**base, "nodes": closing})
+    if found.sources:
+        run(conn, "write_sources", {**base, **_sources(found.sources)})
+        run(conn, "write_versions", {**base, "actor": actor, **_versions(found.sources)})
+        run(conn, "write_spans", {**base, **_spans(found.sources)})
+    if any(source.made_from for source in found.sources):
+        run(conn, "write_derivations", {**base, **_derivations(found.sources)})
+    if found.opened:
+        run(conn, "write_nodes", {**base, **_nodes(found.opened)})
+        run(conn, "write_node_spans", {**base, **_node_spans(found.opened, version_of)})
+    write_edges(conn, scope_id, tx, found.edges)
+    delta = len(found.opened) - len(closing)
+    run(conn, "count_live", {"scope_id": scope_id, "delta": delta})
 
 
 def close_edges(conn: Connection, scope_id: UUID, tx: int, keys: Sequence[EdgeKey]) -> None:

@@ -94,6 +94,15 @@ def test_the_fast_way_finds_the_words_that_the_whole_one_finds() -> None:
     assert not terms._PLAIN.fullmatch("e\u0301") and not terms._PLAIN.fullmatch("東")
 
 
+def test_what_is_kept_of_words_is_bounded_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join([*"abcdefgh", "x" * 100, "東京都"] * 3)
+    kept = numbered(text)
+    monkeypatch.setattr(terms, "_KNOWN_WORDS", 3)
+    monkeypatch.setattr(terms, "_known", {})
+    assert numbered(text) == kept
+    assert len(terms._known) <= 3
+
+
 def test_threads_stem_alike() -> None:
     some = [
         f"{word}{ending}" for word in ("walk", "relat", "nation") for ending in ("ing", "ional", "ed", "ly")

@@ -109,11 +109,15 @@ def show(report: IngestReport) -> None:
         emit_table(table)
     for failure in report.failures:
         messages.print(f"not ingested: {visible(failure.path)}: {visible(failure.message)}", soft_wrap=True)
-    written = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items() if count)
+    counts = dict(report.counts)
+    common = counts.pop("titles_skipped", 0)
+    written = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
     sources, failed = len(report.sources), len(report.failures)
     console.print(
         f"{sources} sources in {report.scope}, {failed} failed; wrote {written or 'nothing'}", soft_wrap=True
     )
+    if common:
+        console.print(f"{common} titles are too common to be looked for in older texts", soft_wrap=True)
 
 
 @contextmanager
