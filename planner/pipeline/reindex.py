@@ -94,7 +94,7 @@ def _missing(engine: Engine, scope: str, scope_id: UUID) -> int | None:
     with engine.store.scoped(scope_id, "reader", snapshot=True, settings=UNHURRIED) as conn:
         read_state(conn, scope, scope_id, None)
         lexical = _lexical(conn, scope_id)
-        statement = _unindexed("unindexed_count")
+        statement = unindexed("unindexed_count")
         row = run(conn, statement, {"scope_id": scope_id}).fetchone()
     assert row is not None
     return None if lexical == ANALYSIS and not row[0] else int(row[0])
@@ -130,7 +130,7 @@ def _look(engine: Engine, scope_id: UUID, after: Version) -> list[Version]:
     node_id, tx_from = after
     params = {"scope_id": scope_id, "node_id": node_id, "tx_from": tx_from, "limit": BATCH}
     with engine.store.scoped(scope_id, "reader", settings=UNHURRIED) as conn:
-        statement = _unindexed("unindexed_versions")
+        statement = unindexed("unindexed_versions")
         return [(node_id, tx_from) for node_id, tx_from in run(conn, statement, params)]
 
 
@@ -157,7 +157,7 @@ def _write_batch(
         tx = halt_writers(conn, scope_id, scope)
         rows: list[Row] = []
         placed: Counter[int] = Counter()
-        still = run(conn, _unindexed("unindexed_still"), params).fetchall()
+        still = run(conn, unindexed("unindexed_still"), params).fetchall()
         for node_id, tx_from, tx_to, doc in still:
             rows.append(Row(node_id, doc + placed[tx_from], tx_to, docs[node_id, tx_from][1]))
             placed[tx_from] += 1
@@ -185,7 +185,7 @@ def _switch(engine: Engine, scope: str, scope_id: UUID, added: int, mentions: in
         return LexicalIndex(scope, tx, ANALYSIS, added, mentions)
 
 
-def _unindexed(name: LiteralString) -> sql.Composed:
+def unindexed(name: LiteralString) -> sql.Composed:
     """Return a statement about versions that are not in the index."""
     return compose(name, unindexed=compose("unindexed", worded=query("worded")))
 

@@ -11,8 +11,9 @@ from planner import Planner, Settings
 from planner.errors import InsufficientEvidence, UnknownModel, UnknownScope
 from planner.request import PlanRequest
 from planner.tokens import counter
+from tests.integration.articles import article
 from tests.integration.graph import Connection, rows_of
-from tests.integration.test_deliver_plan import UNITS, article
+from tests.integration.test_deliver_plan import UNITS
 
 QUESTION = "at 0"
 LIMITED = {"hops": 0, "k": 2}

@@ -16,7 +16,7 @@ from planner import Planner
 from planner.ingest import scope_id
 from planner.ingest.media import IMPORT
 from planner.lexical.terms import term_id
-from planner.pipeline.reindex import _unindexed
+from planner.pipeline.reindex import unindexed
 from planner.store.arrays import Bigints
 from planner.store.connect import run
 from planner.store.queries import query
@@ -49,7 +49,7 @@ class Setting:
 
     def explain(self, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return every node of the plan by which a statement runs."""
-        statement = _unindexed(name) if name.startswith("unindexed") else query(name)
+        statement = unindexed(name) if name.startswith("unindexed") else query(name)
         explained = sql.Composed([sql.SQL("EXPLAIN (FORMAT JSON) "), statement])
         identity = scope_id(SCOPE)
         with self.planner.engine.store.scoped(identity, "writer", settings=MANY_ROWS) as conn:
