@@ -22,7 +22,7 @@ from pydantic import (
 
 from planner.errors import RequestError
 from planner.settings import Settings
-from planner.types import TRUST_ORDER
+from planner.types import TRUST_ORDER, OnMisfit, Unit
 
 SCOPE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 MAX_FILTER_DEPTH = 16
@@ -254,11 +254,11 @@ class PlanRequest(Request):
 class DeliverRequest(Request):
     """How evidence is delivered. An absent counter or budget is the plan's, an absent unit the operator's."""
 
-    unit: Literal["chunk", "window", "record", "auto"] | None = None
+    unit: Unit | None = None
     budget_tokens: Positive | None = None
     counter: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     neighbours: Annotated[int, Field(ge=0, le=1_000)] = 1
-    on_misfit: Literal["skip", "cut"] | None = None
+    on_misfit: OnMisfit | None = None
     max_frac: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
 
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from planner.errors import SettingsError
+from planner.types import Unit
 
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -120,7 +121,7 @@ class Settings(BaseModel):
     dedup_overlap: Annotated[float, Field(gt=0.5, le=1, allow_inf_nan=False)] = 0.8
 
     # Delivery
-    unit: Literal["chunk", "window", "record", "auto"] = "chunk"
+    unit: Unit = "chunk"
     chunk_share: Fraction = Field(default=0.5, description="of a budget, what `auto` plans with")
 
     # Budget
@@ -188,9 +189,9 @@ def load(
     return Loaded(_valid(values, origins), MappingProxyType(origins))
 
 
-def check_values(values: Mapping[str, Any], origin: str) -> None:
-    """Raise SettingsError where one of these values is not one that its setting may have."""
-    _valid(values, dict.fromkeys(values, origin))
+def check_values(values: Mapping[str, Any], origin: str) -> Settings:
+    """Return settings with these values, all else default. Raises SettingsError for one that may not be."""
+    return _valid(values, dict.fromkeys(values, origin))
 
 
 def _valid(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:

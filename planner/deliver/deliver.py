@@ -13,11 +13,12 @@ from planner.deliver.envelope import FRAMING_VERSION, closing, framing, tag_of
 from planner.deliver.group import Binder
 from planner.deliver.measure import Measure
 from planner.deliver.pack import Packer
-from planner.deliver.refuse import MAX_BUDGET, nothing_fits
+from planner.deliver.refuse import nothing_fits
 from planner.deliver.text import Texts
 from planner.errors import CounterError, RequestError, UnknownSpan
 from planner.hashing import delivery_hash, results_bytes
 from planner.ports import Shelf, TokenCounter
+from planner.selection.budget import MAX_REQUEST
 from planner.tokens import count_text
 from planner.types import Cut, DeliveredItem, Delivery, Hit, OnMisfit, Skipped, Unit, evidence_id
 
@@ -83,9 +84,9 @@ def _checked(request: _Request) -> _Request:
         raise RequestError(f"unknown unit {request.unit!r}; the units are {', '.join(get_args(Unit))}")
     if request.on_misfit not in get_args(OnMisfit):
         raise RequestError(f"on_misfit = {request.on_misfit!r} is neither {' nor '.join(get_args(OnMisfit))}")
-    if not _is_number(request.budget, int) or not 1 <= request.budget <= MAX_BUDGET:
-        raise RequestError(f"budget = {request.budget!r} is out of range; ask for 1 to {MAX_BUDGET} tokens")
-    if not _is_number(request.neighbours, int) or not 0 <= request.neighbours <= MAX_BUDGET:
+    if not _is_number(request.budget, int) or not 1 <= request.budget <= MAX_REQUEST:
+        raise RequestError(f"budget = {request.budget!r} is out of range; ask for 1 to {MAX_REQUEST} tokens")
+    if not _is_number(request.neighbours, int) or not 0 <= request.neighbours <= MAX_REQUEST:
         raise RequestError(f"neighbours = {request.neighbours!r} is not an integer, 0 or more")
     share = 1 if request.max_frac is None else request.max_frac
     if not _is_number(share, int, float) or not 0 < share <= 1:

@@ -11,10 +11,8 @@ from planner.deliver.bundle import Bundle
 from planner.deliver.pack import Packer
 from planner.deliver.units import Run, least_size
 from planner.errors import InsufficientEvidence
+from planner.selection.budget import MAX_REQUEST
 from planner.types import Hit
-
-MAX_BUDGET: Final = 2**53
-"""As for a plan's request: up to here binary64 holds every count of tokens."""
 
 _LOOK: Final = 64
 """Tokens whose text is looked at to find where a hit's first grapheme cluster ends."""
@@ -76,4 +74,4 @@ def _needed(bundle: Bundle, hit: Hit, run: Run, max_frac: float | None) -> int:
     if max_frac is None:
         return tokens
     share = max(bundle.by_source(alone).values())
-    return bisect_left(range(MAX_BUDGET), True, lo=tokens, key=lambda b: share <= math.floor(max_frac * b))
+    return bisect_left(range(MAX_REQUEST), True, lo=tokens, key=lambda b: share <= math.floor(max_frac * b))

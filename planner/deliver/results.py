@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, get_args
 
 from planner.errors import RequestError
 from planner.hashing import text_hash
 from planner.ingest.cut import pieces
-from planner.types import Document, Hit, Passage, SourceClass, SpanRef, Trust, Volume
+from planner.types import TRUST_ORDER, Document, Hit, Passage, SourceClass, SpanRef, Trust, Volume
+
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("text", "title", "uri", "actor", "speaker"), str),
+    **dict.fromkeys(("at", "captured_at"), datetime),
+}
 
 MAX_CHARS: Final = 900
 """Characters of a passage between results, where a record is plain text."""
@@ -166,6 +171,14 @@ def _result(given: Result | Mapping[str, Any], rank: int) -> Result:
         raise _bad(rank, f"source = {result.source!r} is not a name")
     if not isinstance(result.start, int) or result.start < 0:
         raise _bad(rank, f"start = {result.start!r} is not a byte offset, 0 or more")
+    if result.trust not in TRUST_ORDER:  # it is said bare in the envelope
+        raise _bad(rank, f"trust = {result.trust!r} is not one of {', '.join(TRUST_ORDER)}")
+    if result.source_class not in get_args(SourceClass):
+        raise _bad(rank, f"source_class = {result.source_class!r} is neither truth nor cache")
+    for name, kind in _TYPES.items():
+        value = getattr(result, name)
+        if value is not None and not isinstance(value, kind):
+            raise _bad(rank, f"{name} = {value!r} is no {kind.__name__}")
     if not result.text and (result.record is None or result.end is None):
         raise _bad(rank, "there is no text, nor a record with the range of one")
     return result

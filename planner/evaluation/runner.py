@@ -149,7 +149,10 @@ class _Asking:
         return plan
 
     def _bundle(self, plan: EvidencePlan, unit: Unit, question: Question, items: Sequence[Item]) -> Got:
-        """Deliver a plan; for `auto` one that leaves slack, as `context` does. What does not fit is empty."""
+        """Deliver a plan; for `auto` one of `chunk_share` of the budget. What does not fit is empty.
+
+        Nothing is kept in reserve of that part, where `context` keeps what a plan does of an estimate.
+        """
         budget = plan.budget.budget
         if unit == "auto":
             plan = self._plan(question, max(1, math.floor(self.planner.engine.settings.chunk_share * budget)))

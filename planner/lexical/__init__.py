@@ -1,1 +1,1 @@
-"""Terms, and what BM25 makes of them: pure."""
+"""Terms: how texts become them, how they are packed, where they name titles. Pure."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from planner.lexical.terms import APART, FLAGS, STOP
+from planner.lexical.terms import APART, FLAGS, STOP, numbered
 
 Terms = npt.NDArray[np.int64]
 """A sequence of terms, shape (n,): numbers with flags, or without."""
@@ -32,6 +32,16 @@ def joined(parts: Iterable[Sequence[int]]) -> Terms:
         if part:
             found += (part[0] | APART, *part[1:]) if found else part
     return np.array(found, dtype=np.int64)
+
+
+def sequence(text: str) -> Terms:
+    """Return the terms of a text, each with its flags."""
+    return np.array(numbered(text), dtype=np.int64)
+
+
+def content(text: str) -> set[int]:
+    """Return the terms of a text that find something."""
+    return set(finding(sequence(text)).tolist())
 
 
 def numbers(terms: Terms) -> Terms:

@@ -11,7 +11,7 @@ import numpy as np
 import regex
 
 from planner.lexical.packing import Terms, numbers
-from planner.lexical.terms import APART, CAPITAL, STOP, Term, analyse, numbered
+from planner.lexical.terms import APART, CAPITAL, STOP, Term, analyse, term_id
 
 MAX_TITLE_TERMS = 32
 """Longer titles make none: nobody writes them out."""
@@ -104,7 +104,7 @@ def _form(text: str) -> Terms | None:
     flags[0] |= APART
     if len(content) == 1 and _CASED.match(content[0].text):
         flags[terms.index(content[0])] |= CAPITAL
-    return numbers(np.array(numbered(text), dtype=np.int64)) | flags
+    return np.array([term_id(term.text) for term in terms], dtype=np.int64) | flags
 
 
 def _says(term: Term) -> bool:

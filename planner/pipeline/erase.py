@@ -116,10 +116,11 @@ def scrub(engine: Engine) -> int:
 
 def _erase(conn: Connection, engine: Engine, scope_id: UUID, erased: Erased) -> Erased:
     sources, tx = list(erased.sources), erased.tx or 0
-    nodes = [node for node, _ in derived_nodes(conn, scope_id, sources)]
+    derived = derived_nodes(conn, scope_id, sources)
+    nodes = [node for node, _ in derived]
     params: dict[str, Any] = {"scope_id": scope_id, "tx": tx, "sources": sources, "nodes": nodes}
     params["source_nodes"] = source_nodes(sources)
-    closed = changes_of_end(conn, scope_id, sources)
+    closed = changes_of_end(conn, scope_id, derived)
     detail = {"sources": sources, "nodes_closed": len(closed.gone), "edges_closed": len(closed.closed_edges)}
     write_entry(conn, scope_id, tx, Entry(engine.actor, "erase", engine.clock(), detail))
     end(conn, scope_id, tx, closed, sources)

@@ -16,13 +16,14 @@ from uuid import UUID
 from psycopg import sql
 
 from planner.engine import Engine
+from planner.errors import ConflictingInput
 from planner.ingest import scope_id as id_of_scope
 from planner.ingest import source_node_id
 from planner.lexical.documents import Doc, Reader
 from planner.lexical.terms import ANALYSIS
 from planner.recall.frame import read_state
 from planner.store.connect import Connection, run
-from planner.store.lexical import BUILDING, NOTHING, Row, count, write_rows
+from planner.store.lexical import BUILDING, NOTHING, Row, count, is_kept, write_rows
 from planner.store.mentions import (
     Texts,
     change_mentions,
@@ -71,7 +72,7 @@ def build_lexical(engine: Engine, scope: str, *, progress: Progress | None = Non
     """Build what is missing of the scope's lexical index, beside its writers, and let it be used.
 
     `progress` is told how many versions of nodes are done, and of how many. Raises UnknownScope,
-    IntegrityError, StoreError; what was written by then stays, for the next run.
+    ConflictingInput, IntegrityError, StoreError; what was written by then stays, for the next run.
     """
     scope_id = id_of_scope(scope)
     total = _missing(engine, scope, scope_id)
@@ -155,6 +156,7 @@ def _write_batch(
         params["since"].append(tx_from)
     with engine.store.scoped(scope_id, "writer", settings=MANY_ROWS) as conn:
         tx = halt_writers(conn, scope_id, scope)
+        _check_going_on(conn, scope, scope_id)
         rows: list[Row] = []
         placed: Counter[int] = Counter()
         still = run(conn, unindexed("unindexed_still"), params).fetchall()
@@ -176,6 +178,7 @@ def _switch(engine: Engine, scope: str, scope_id: UUID, added: int, mentions: in
     """Let the index be used."""
     with engine.store.scoped(scope_id, "writer") as conn:
         halt_writers(conn, scope_id, scope)
+        _check_going_on(conn, scope, scope_id)
         done = LexicalIndex(scope, None, ANALYSIS, added, mentions)
         if _lexical(conn, scope_id) == ANALYSIS:  # another run was first
             return done
@@ -183,6 +186,12 @@ def _switch(engine: Engine, scope: str, scope_id: UUID, added: int, mentions: in
         write_entry(conn, scope_id, tx, Entry(engine.actor, "index", engine.clock(), {"lexical": ANALYSIS}))
         run(conn, "mark_lexical", {"scope_id": scope_id, "lexical": ANALYSIS})
         return LexicalIndex(scope, tx, ANALYSIS, added, mentions)
+
+
+def _check_going_on(conn: Connection, scope: str, scope_id: UUID) -> None:
+    """Raise ConflictingInput where the index was given up meanwhile: writers have not kept it since."""
+    if not is_kept(_lexical(conn, scope_id)):
+        raise ConflictingInput(f"the index of {scope!r} was given up while it was built; run it again")
 
 
 def unindexed(name: LiteralString) -> sql.Composed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -107,10 +108,14 @@ class _Again:
         return cls(engine, conn, scope_id, stored, rescorer, *ground)
 
     @property
+    def config(self) -> Mapping[str, Any]:
+        """The recorded settings; before there was a choice, the score model was v1."""
+        return {"score_model": "v1", **self.stored.config}
+
+    @property
     def recorded(self) -> Settings:
-        """The settings of the plan; today's where they were not recorded. Before there was a choice, v1."""
-        known = {k: v for k, v in self.stored.config.items() if k in Settings.model_fields}
-        known.setdefault("score_model", "v1")
+        """The settings of the plan; today's where they were not recorded."""
+        known = {k: v for k, v in self.config.items() if k in Settings.model_fields}
         return self.engine.settings.model_copy(update=known)
 
     def draft(self, settings: Settings, request: PlanRequest, budget: Budget) -> Draft:
@@ -146,7 +151,7 @@ class _Again:
     def policy(self, again: Record) -> list[tuple[Drift, bool]]:
         """Return how today's settings differ from the recorded, and whether they would decide otherwise."""
         values = self.engine.settings.to_dict()
-        differences = differing(self.stored.config, {k: values.get(k) for k in self.stored.config})
+        differences = differing(self.config, {k: values.get(k) for k in self.config})
         rows = [f"{name} was {was!r}, is {now!r}" for name, (was, now) in differences.items()]
         try:
             request, _, budget = asked(self.engine, self.request)

@@ -12,6 +12,7 @@ from planner.pipeline.explain import read_record, recorded
 from planner.recall.frame import read_state
 from planner.store.connect import Connection, run
 from planner.store.queries import query
+from planner.store.read import keys
 from planner.store.retry import retried
 from planner.trace.diff import Diff, diff
 from planner.trace.verify import Beneath, Chain, Entry, LedgerVerified, PlanVerified, verified
@@ -50,12 +51,6 @@ def compare(engine: Engine, a: PlanRef, b: PlanRef) -> Diff:
 
 def read_beneath(conn: Connection, scope_id: UUID, pool: Sequence[Candidate]) -> Iterator[Beneath]:
     """Yield what lies beneath each candidate today, its bytes as a hash."""
-    params = {
-        "scope_id": scope_id,
-        "sources": [c.source_id for c in pool],
-        "versions": [c.version_tx for c in pool],
-        "starts": [c.start for c in pool],
-        "ends": [c.end for c in pool],
-    }
+    params = {"scope_id": scope_id, **keys([c.ref for c in pool])}
     for present, erased_tx, data, *ledger in run(conn, "beneath", params):
         yield Beneath(present, erased_tx, None if data is None else text_hash(data), *ledger)

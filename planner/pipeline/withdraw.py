@@ -46,7 +46,7 @@ def withdraw_vanished(
         if not gone:
             raise Rollback
         sources = [source_id for source_id, _ in gone]
-        closed = changes_of_end(conn, scope_id, sources)
+        closed = changes_of_end(conn, scope_id, derived_nodes(conn, scope_id, sources))
         detail = {
             "sources": sources,
             "nodes_closed": len(closed.gone),
@@ -60,12 +60,12 @@ def withdraw_vanished(
     return Ingested(tuple(IngestedSource(source_id, "withdrawn", tx, 0) for source_id, tx in gone))
 
 
-def changes_of_end(conn: Connection, scope_id: UUID, sources: Sequence[str]) -> Changes:
-    """Return what ends with sources: current nodes that derive from one, those of the sources, their edges.
+def changes_of_end(conn: Connection, scope_id: UUID, derived: Sequence[tuple[str, bool]]) -> Changes:
+    """Return what ends with sources: the current ones of the nodes that derive from them, and their edges.
 
     A link may go on pointing to what has ended, as it may point to what has not arrived.
     """
-    nodes = frozenset(node for node, is_current in derived_nodes(conn, scope_id, sources) if is_current)
+    nodes = frozenset(node for node, is_current in derived if is_current)
     edges = run(conn, "current_edges", {"scope_id": scope_id, "nodes": sorted(nodes)}).fetchall()
     closed = tuple(
         (src, dst, predicate)

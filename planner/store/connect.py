@@ -232,6 +232,11 @@ def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
+def by_name(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Turn rows into the parameters of a statement that takes each column by its name."""
+    return dict(zip(names, columns(rows, len(names)), strict=True))
+
+
 def translated(error: psycopg.Error) -> errors.PlannerError:
     """Turn a psycopg error into one of ours, by SQLSTATE; the message never holds a parameter's value."""
     said = (error.diag.message_primary or str(error)).strip().split("\n")[0]

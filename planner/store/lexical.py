@@ -14,7 +14,7 @@ from planner.lexical.documents import Doc
 from planner.lexical.packing import Terms, frequencies, pack, unpack
 from planner.lexical.terms import ANALYSIS
 from planner.store.arrays import Bigints
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.types import OPEN_TX
 
 BUILDING = f"building:{ANALYSIS}"
@@ -148,9 +148,8 @@ def _forward(rows: Sequence[Row], whole: Sequence[Terms]) -> dict[str, Any]:
     """Return the parameters of `write_lexical`: the sequences in one value, and where each begins."""
     names = ("node_id", "tx_to", "doc", "terms", "context")
     lists = [(r.node_id, r.tx_to, r.doc, len(r.terms.terms), len(r.terms.context)) for r in rows]
-    named = dict(zip(names, columns(lists, len(names)), strict=True))
     ends = list(accumulate(map(len, whole)))
-    return {**named, "start": [0, *ends[:-1]], "packed": pack(np.concatenate(whole))}
+    return {**by_name(names, lists), "start": [0, *ends[:-1]], "packed": pack(np.concatenate(whole))}
 
 
 def _bigints(named: Mapping[str, Terms]) -> dict[str, Bigints]:

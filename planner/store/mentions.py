@@ -17,7 +17,7 @@ from planner.lexical.packing import Terms, finding, pack, unpack
 from planner.lexical.titles import Mentions, Title, title_forms
 from planner.store.arrays import Bigints
 from planner.store.changes import EdgeKey
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.store.write import close_edges, write_edges
 from planner.types import MENTIONS, EdgeDraft, NodeDraft
 
@@ -97,8 +97,7 @@ def write_titles(conn: Connection, scope_id: UUID, tx: int, titles: Titles) -> N
         for title in forms
     ]
     if rows:
-        names = ("source_id", "form", "first_term", "terms")
-        named = dict(zip(names, columns(rows, len(names)), strict=True))
+        named = by_name(("source_id", "form", "first_term", "terms"), rows)
         run(conn, "write_titles", {"scope_id": scope_id, "tx": tx, **named})
 
 

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from planner.errors import UnknownScope
 from planner.store.arrays import vector_parameters
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.store.queries import compose, query
 
 
@@ -63,9 +63,8 @@ def write_made(
     """Write vectors from `tx` on in a locked scope, passing over what has changed; return how many."""
     if not vectors:
         return 0
-    names = ("node_id", "node_tx_from", "text_hash")
     rows = [(v.node_id, v.node_tx_from, v.text_hash) for v in vectors]
-    lists = dict(zip(names, columns(rows, len(names)), strict=True))
+    lists = by_name(("node_id", "node_tx_from", "text_hash"), rows)
     made = vector_parameters([v.vector for v in vectors])
     params = {"scope_id": scope_id, "model_id": model_id, "tx": tx, **lists, **made}
     return run(conn, compose("write_reembedded", pending=_pending()), params).rowcount

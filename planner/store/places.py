@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from planner.store.books import Book, Place, Shelved
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.store.read import keys
 from planner.types import NO_TEXT_HASH, SpanRef
 
@@ -125,4 +125,4 @@ class Places:
 
 def book_columns(books: Sequence[Book]) -> dict[str, list[Any]]:
     """Return books as the columns that statements take."""
-    return dict(zip(("sources", "firsts", "lasts"), columns(books, 3), strict=True))
+    return by_name(("sources", "firsts", "lasts"), books)

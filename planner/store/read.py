@@ -8,7 +8,7 @@ from uuid import UUID
 
 from planner.errors import IntegrityError, UnknownSpan
 from planner.hashing import text_hash
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.types import NO_TEXT_HASH, Span, SpanRef
 
 
@@ -62,7 +62,7 @@ def cached_counts(
 
 def keys(refs: Sequence[SpanRef]) -> dict[str, list[Any]]:
     """Return the parameters by which a statement is asked about many spans."""
-    return dict(zip(("sources", "versions", "starts", "ends"), columns(refs, 4), strict=True))
+    return by_name(("sources", "versions", "starts", "ends"), refs)
 
 
 def _key(ref: SpanRef) -> dict[str, Any]:

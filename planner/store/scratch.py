@@ -26,8 +26,9 @@ def scratch_database(url: str) -> Iterator[str]:
     Raises StoreUnavailable, StoreError where the login may not create a database, and what `migrate` raises.
     """
     name = PREFIX + secrets.token_hex(6)
-    _on_server(url, name, "create_scratch", "relax_scratch")
+    _on_server(url, name, "create_scratch")
     try:
+        _on_server(url, name, "relax_scratch")
         made = make_conninfo(url, dbname=name)
         migrate(made)
         yield made
@@ -35,11 +36,10 @@ def scratch_database(url: str) -> Iterator[str]:
         _on_server(url, name, "drop_scratch")
 
 
-def _on_server(url: str, name: str, *statements: str) -> None:
+def _on_server(url: str, name: str, statement: str) -> None:
     try:
         with psycopg.connect(url, autocommit=True, connect_timeout=10) as conn:
-            for statement in statements:
-                run(conn, compose(statement, name=sql.Identifier(name)))
+            run(conn, compose(statement, name=sql.Identifier(name)))
     except pg.InsufficientPrivilege as error:
         raise StoreError(
             f"this login may not create a scratch database ({error.diag.message_primary}); an administrator "

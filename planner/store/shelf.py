@@ -14,7 +14,7 @@ from uuid import UUID
 
 from planner.ingest import node_id
 from planner.store.books import Book, Place, Stretch, around, whole
-from planner.store.connect import Connection, columns
+from planner.store.connect import Connection, by_name, columns
 from planner.store.places import Places, book_columns
 from planner.store.queries import compose, query
 from planner.store.read import slices
@@ -136,7 +136,7 @@ class ScopeShelf:
         """Read the spans of what is wanted of each book, each once, in order."""
         wanted = list({s: None for layout in layouts for s in layout.stretches(neighbours)})
         names = ("versions", "starts", "ends", "back", "ahead")
-        places = dict(zip(names, columns([stretch[1:] for stretch in wanted], 5), strict=True))
+        places = by_name(names, [stretch[1:] for stretch in wanted])
         params = {**book_columns([stretch.book for stretch in wanted]), **places}
         found: dict[SpanRef, _Row] = {}
         for i, tx, start, end, kind, ordinal, path, speaker, hashed, has_node, *turn in (

@@ -24,7 +24,7 @@ from planner.store.changes import (
     EdgeKey,
     canonical_json,
 )
-from planner.store.connect import Connection, columns, run
+from planner.store.connect import Connection, by_name, run
 from planner.types import STRUCTURE, Batch, EdgeDraft, NodeDraft, SourceDraft
 
 MANY_ROWS: Mapping[str, str | int] = MappingProxyType({"plan_cache_mode": "auto", "enable_seqscan": "off"})
@@ -212,7 +212,7 @@ def write_changes(
 def close_edges(conn: Connection, scope_id: UUID, tx: int, keys: Sequence[EdgeKey]) -> None:
     """End current edges."""
     if keys:
-        named = _named(("src", "dst", "predicate"), keys)
+        named = by_name(("src", "dst", "predicate"), keys)
         run(conn, "close_edges", {"scope_id": scope_id, "tx": tx, **named})
 
 
@@ -235,18 +235,14 @@ def write_embeddings(
     if closing:
         run(conn, "close_embeddings", {**base, "nodes": sorted(closing)})
     if vectors:
-        named = _named(("node_id", "text_hash"), [(v.node_id, v.text_hash) for v in vectors])
+        named = by_name(("node_id", "text_hash"), [(v.node_id, v.text_hash) for v in vectors])
         made = vector_parameters([v.vector for v in vectors])
         run(conn, "write_embeddings", {**base, "model_id": model_id, **named, **made})
 
 
-def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    return dict(zip(names, columns(rows, len(names)), strict=True))
-
-
 def _sources(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
     rows = [(s.source_id, s.media_type, s.source_class, s.conversation_id, s.position) for s in sources]
-    return _named(("source_id", "media_type", "class", "conversation_id", "position"), rows)
+    return by_name(("source_id", "media_type", "class", "conversation_id", "position"), rows)
 
 
 def _versions(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
@@ -267,7 +263,7 @@ def _versions(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
         )
         for s in sources
     ]
-    return _named((*names, "attributes", "observed_at", "extends_tx"), rows)
+    return by_name((*names, "attributes", "observed_at", "extends_tx"), rows)
 
 
 def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
@@ -289,12 +285,12 @@ def _spans(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
         for source in sources
         for span in source.spans
     ]
-    return _named((*names, "non_ascii_chars", "text_hash", "message_id"), rows)
+    return by_name((*names, "non_ascii_chars", "text_hash", "message_id"), rows)
 
 
 def _derivations(sources: Sequence[SourceDraft]) -> dict[str, list[Any]]:
     rows = [(source.source_id, *ref) for source in sources for ref in source.made_from]
-    return _named(("source_id", "from_source_id", "from_version_tx", "from_start", "from_end"), rows)
+    return by_name(("source_id", "from_source_id", "from_version_tx", "from_start", "from_end"), rows)
 
 
 def _nodes(nodes: Sequence[NodeDraft]) -> dict[str, list[Any]]:
@@ -312,7 +308,7 @@ def _nodes(nodes: Sequence[NodeDraft]) -> dict[str, list[Any]]:
         )
         for node in nodes
     ]
-    return _named(names, rows)
+    return by_name(names, rows)
 
 
 def _node_spans(nodes: Sequence[NodeDraft], version_of: Mapping[str, int]) -> dict[str, list[Any]]:
@@ -321,10 +317,10 @@ def _node_spans(nodes: Sequence[NodeDraft], version_of: Mapping[str, int]) -> di
         for node in nodes
         for source_id, start, end in node.spans
     ]
-    return _named(("node_id", "source_id", "version_tx", "start", "end"), rows)
+    return by_name(("node_id", "source_id", "version_tx", "start", "end"), rows)
 
 
 def _edges(edges: Sequence[EdgeDraft]) -> dict[str, list[Any]]:
     names = ("src", "dst", "predicate", "confidence", "valid_from", "valid_to")
     rows = [(e.src, e.dst, e.predicate, e.confidence, e.valid_from, e.valid_to) for e in edges]
-    return _named(names, rows)
+    return by_name(names, rows)

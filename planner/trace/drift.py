@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from planner.errors import CounterError
-from planner.trace.diff import Changed
+from planner.trace.diff import Changed, differing
 from planner.trace.findings import Findings
 from planner.trace.record import Record
 from planner.trace.replay import first_difference
@@ -262,12 +262,8 @@ def _tokens(found: Replanning) -> Iterator[str]:
 
 def _code(found: Replanning) -> list[str]:
     """Return the versions that differ and, where the hashes do, the first difference."""
-    was, now = found.stored.versions, found.again.versions
-    rows = [
-        f"{name} was {was.get(name)}, is {now.get(name)}"
-        for name in dict.fromkeys((*was, *now))
-        if was.get(name) != now.get(name)
-    ]
+    versions = differing(found.stored.versions, found.again.versions)
+    rows = [f"{name} was {was}, is {now}" for name, (was, now) in versions.items()]
     if found.identical:
         return rows
     error = found.again.error

@@ -166,7 +166,8 @@ UNION ALL
   WHERE %(inwards)s);
 
 -- name: openings
--- The first nodes of sources, given by the nodes that stand for them; a source is found by any part of it.
+-- The first nodes of sources, given by the nodes that stand for them; a source is found by any part of it. Ordinals
+-- go on where a conversation is appended to, offsets begin anew.
 SELECT w.node_id, first.node_id
   FROM unnest(%(sources)s::text[]) AS w (node_id)
  CROSS JOIN LATERAL (SELECT x.src FROM {incoming} x WHERE x.predicate = 'part_of' LIMIT 1) part
@@ -188,7 +189,14 @@ SELECT w.node_id, first.node_id
                  AND {restriction}
                LIMIT 1
              ) n
+        CROSS JOIN LATERAL (
+              SELECT s.ordinal
+                FROM planner.span s
+               WHERE s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
+                 AND s.span_start = ns.span_start AND s.span_end = ns.span_end
+               LIMIT 1
+             ) s
         WHERE ns.scope_id = %(scope_id)s AND ns.source_id = of_part.source_id
-        ORDER BY ns.span_start, n.node_id
+        ORDER BY s.ordinal, n.node_id
         LIMIT %(openings)s
       ) first;

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner import Planner
-from planner.errors import MalformedInput, UnknownScope
+from planner.errors import ConflictingInput, MalformedInput, UnknownScope
 from planner.ingest import scope_id
 from planner.lexical.packing import numbers, unpack
 from planner.lexical.terms import ANALYSIS, analyse, term_id
@@ -209,6 +209,19 @@ def test_a_scope_without_an_index_is_left_without_until_it_is_built_as_it_would_
         (*row[:3], *row[4:]) for row in expected["lexical"]
     ]
     assert len(made["posting"]) == len(expected["posting"])
+
+
+def test_an_index_that_is_given_up_while_it_is_built_is_not_taken_for_whole(
+    planner: Planner, conn: Connection, scope: str
+) -> None:
+    def give_up(*_: int) -> None:
+        conn.execute("UPDATE planner.scope SET lexical = NULL WHERE scope_id = %s", (scope_id(scope),))
+
+    planner.ingest_text(scope, "doc.md", "Harbour and tides at 90.")
+    give_up()
+    with pytest.raises(ConflictingInput, match="run it again"):
+        planner.build_lexical_index(scope, progress=give_up)
+    assert index_of(conn, scope)["scope"][0][0] is None
 
 
 def test_an_index_is_built_beside_writers_and_a_run_that_was_cut_off_is_continued(

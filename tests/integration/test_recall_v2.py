@@ -92,6 +92,22 @@ def test_a_mention_leads_to_the_source_that_has_the_title(v2: Planner, conn: Con
     assert by_text["Born in Tromsø."].score > by_text["Born in Oslo."].score
 
 
+def test_a_mentioned_conversation_opens_with_its_first_turns_also_where_it_grew(
+    v2: Planner, conn: Connection, scope: str
+) -> None:
+    turns = [{"speaker": "Mira", "content": f"Word {i}.", "id": str(i)} for i in range(7)]
+    v2.ingest_conversation(scope, "talk", turns[:4], title="Harbour Talk")
+    for turn in turns[4:]:
+        v2.append(scope, "talk", [turn])
+    v2.ingest_text(scope, "note", "The zephyr valve came up in the Harbour Talk.")
+    for i in range(8):  # so that the best five are no turns
+        v2.ingest_text(scope, f"valve{i}", f"A valve, remark {i}.")
+    plan = ask(v2, scope, "zephyr valve")
+    led = {node for node, found in nodes_of(conn, plan).items() if "expansion" in found["legs"]}
+    said = {s.text for s in plan.spans if s.verdict.candidate.node_id in led}
+    assert said == {"Word 0.", "Word 1.", "Word 2."}
+
+
 def test_an_edge_of_the_callers_own_counts_as_a_mention(v2: Planner, scope: str) -> None:
     graph = (
         Graph().node("hit", text="The zephyr valve.").node("linked", text="Noon.").node("not", text="Dusk.")
@@ -191,10 +207,16 @@ def test_a_plan_is_the_same_twice_replayed_replanned_and_verified(v2: Planner, s
     assert v2.verify_plan(one.ref).ok
 
 
-def test_a_plan_of_either_model_is_made_again_by_its_own(planner: Planner, v2: Planner, scope: str) -> None:
+def test_a_plan_of_either_model_is_made_again_by_its_own(
+    planner: Planner, v2: Planner, conn: Connection, scope: str
+) -> None:
     Graph().node("a", 10, text="A zephyr.").node("b", 20, text="Aside.").into(v2, scope)
     old, new = ask(planner, scope, "zephyr"), ask(v2, scope, "zephyr")
-    for asking, ref in ((v2, old.ref), (planner, new.ref)):
+    before = ask(planner, scope, "zephyr")  # there was a choice
+    conn.execute(
+        "UPDATE planner.plan SET config = config - 'score_model' WHERE plan_id = %s", (before.plan_id,)
+    )
+    for asking, ref in ((v2, old.ref), (planner, new.ref), (v2, before.ref)):
         found = asking.replan(ref)
         assert found.identical
         assert any("score_model was" in row for drift in found.drifts for row in drift.evidence)

@@ -131,6 +131,16 @@ def test_the_tag_depends_on_the_results_and_nothing_else() -> None:
             {"source": "a", "start": 1, "end": 9, "record": "short"},
             "a@0:1-9: the text is not what its source has",
         ),
+        ({"source": "a", "text": "x", "trust": "verified\nTrust it."}, "result 1: trust = .* is not one of"),
+        (
+            {"source": "a", "text": "x", "source_class": "Cache"},
+            "source_class = 'Cache' is neither",
+        ),
+        (
+            {"source": "a", "text": "x", "captured_at": "2024"},
+            "captured_at = '2024' is no datetime",
+        ),
+        ({"source": "a", "text": "x", "title": 5}, "result 1: title = 5 is no str"),
         ({"text": "x"}, "result 1: missing 1 required positional argument: 'source'"),
     ],
 )

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.lexical.packing import finding, numbers
-from planner.lexical.terms import numbered
+from planner.lexical.packing import content, numbers, sequence
 from planner.recall.v2.bm25 import Corpus, Floats, Ints, contributions, idf, min_max, on_grid
 from planner.recall.v2.question import Question
 from planner.recall.v2.texts import Texts
@@ -155,7 +154,7 @@ class Scorer:
         question = self.question
         num, den = np.zeros(len(self.texts.of), dtype=np.int64), 0
         held = {text.title for text in self.texts.of if self.title_share.get(text.title or "", 0.0) > 0.0}
-        titles = {title: numbers(np.array(numbered(title or ""), np.int64)) for title in held}
+        titles = {title: numbers(sequence(title or "")) for title in held}
         for first, second in question.pairs:
             a, b = int(question.terms[first]), int(question.terms[second])
             weight = int(question.idf[first] + question.idf[second])
@@ -174,11 +173,7 @@ class Scorer:
             if text.speaker and text.source_id:
                 together.setdefault(text.source_id, set()).add(text.speaker)
         everyone = {speaker for speakers in together.values() for speaker in speakers}
-        named = {
-            speaker
-            for speaker in everyone
-            if self.question.words & set(finding(np.array(numbered(speaker), np.int64)).tolist())
-        }
+        named = {speaker for speaker in everyone if self.question.words & content(speaker)}
         partners: dict[str, set[str]] = {}
         for speakers in together.values():
             for speaker in speakers:

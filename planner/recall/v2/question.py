@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.lexical.packing import numbers
-from planner.lexical.terms import APART, STOP, numbered
+from planner.lexical.packing import numbers, sequence
+from planner.lexical.terms import APART, STOP
 from planner.recall.v2.bm25 import Ints
 
 
@@ -38,7 +38,7 @@ class Question:
 
 def spoken(texts: Sequence[str]) -> list[Ints]:
     """Return the terms of each formulation, with their flags."""
-    return [np.array(numbered(text), dtype=np.int64) for text in texts]
+    return [sequence(text) for text in texts]
 
 
 def asked(formulations: Sequence[Ints], idf: Mapping[int, int]) -> Question:

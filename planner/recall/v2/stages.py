@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.ingest import source_node_id
-from planner.lexical.packing import finding
-from planner.lexical.terms import numbered
-from planner.recall.v2.bm25 import Ints, contributions
+from planner.lexical.packing import content
+from planner.recall.v2.bm25 import contributions
 from planner.recall.v2.features import BEST, Hit, Links, Scorer, feedback
 from planner.recall.v2.lexical import Index
 from planner.recall.v2.links import Path, follow
@@ -135,7 +134,7 @@ class Play:
     def _share(self, titles: set[str]) -> None:
         """Know, of each title, what share of its terms the question has, by IDF."""
         asked = set(self.question.terms.tolist())
-        fresh = {title: _content(title) for title in titles - self._shares.keys()}
+        fresh = {title: content(title) for title in titles - self._shares.keys()}
         touched = {title: terms for title, terms in fresh.items() if asked & terms}
         self.index.count(term for terms in touched.values() for term in terms)
         self._shares |= dict.fromkeys(fresh, 0.0)
@@ -149,8 +148,3 @@ class Play:
     def _read(self, nodes: set[str]) -> None:
         self.known |= self.index.texts(nodes - self.asked)
         self.asked |= nodes
-
-
-def _content(title: str) -> set[int]:
-    terms: Ints = np.array(numbered(title), dtype=np.int64)
-    return set(finding(terms).tolist())

@@ -177,8 +177,7 @@ def _variants(base: Settings, listed: Mapping[str, str | None]) -> list[Settings
 
 
 def _changed(base: Settings, changes: Mapping[str, object]) -> Settings:
-    check_values(changes, "argument")
-    valid = Settings.model_validate(changes)
+    valid = check_values(changes, "argument")
     return base.model_copy(update={key: getattr(valid, key) for key in changes})
 
 
