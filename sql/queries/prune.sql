@@ -39,16 +39,18 @@ SELECT (SELECT count(*) FROM plan), (SELECT count(*) FROM candidate), (SELECT co
        (SELECT count(*) FROM delivered)
 
 -- name: prune_deliveries
--- Delete a batch of the deliveries below the bound that are left: those that no plan came before.
-WITH gone AS (
-    DELETE FROM planner.delivery AS d
-     WHERE d.scope_id = %(scope_id)s
-       AND d.delivery_id IN (SELECT o.delivery_id
-                               FROM planner.delivery o
-                              WHERE o.scope_id = %(scope_id)s AND o.delivery_id < %(bound)s
-                              ORDER BY o.delivery_id
-                              LIMIT %(batch)s
-                                FOR UPDATE SKIP LOCKED)
+-- Delete a batch of the deliveries below the bound that are left: those that no plan came before. The batch is chosen
+-- once, in a CTE that is materialised: as a subquery it may be run again for each row, past those already deleted.
+WITH old AS MATERIALIZED (
+    SELECT o.delivery_id
+      FROM planner.delivery o
+     WHERE o.scope_id = %(scope_id)s AND o.delivery_id < %(bound)s
+     ORDER BY o.delivery_id
+     LIMIT %(batch)s
+       FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM planner.delivery AS d USING old
+     WHERE d.scope_id = %(scope_id)s AND d.delivery_id = old.delivery_id
     RETURNING 1
 )
 SELECT count(*) FROM gone
