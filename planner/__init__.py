@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from planner.async_planner import AsyncPlanner
     from planner.client import Planner
     from planner.deliver.unplanned import deliver
     from planner.errors import InsufficientEvidence, PlannerError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from planner.types import Delivery, EvidencePlan, IngestReport, PlanRef, SpanRef
 
 __all__ = [
+    "AsyncPlanner",
     "Delivery",
     "EvidencePlan",
     "IngestReport",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncPlanner": "async_planner",
     "Delivery": "types",
     "EvidencePlan": "types",
     "IngestReport": "types",

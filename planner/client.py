@@ -15,13 +15,17 @@ from planner.embedders import embedder as embedder_named
 from planner.engine import Engine, once, utc_now
 from planner.errors import IngestError
 from planner.expecting import Expecting
+from planner.granting import Granting
 from planner.ingest import parse
 from planner.ingest.media import CONVERSATION
+from planner.looking import Looking
 from planner.pipeline import append, browse, tuning
 from planner.pipeline.browse import Scope, SourceDetail, SourcePage
 from planner.pipeline.derive import derive
 from planner.pipeline.ingest import Ingested, ingest
+from planner.pipeline.once import Once
 from planner.pipeline.plan import plan
+from planner.pipeline.ready import Readiness, ready
 from planner.pipeline.reembed import DEFAULT_BATCH, Reembedded, reembed
 from planner.pipeline.reembed import Progress as ReembedProgress
 from planner.pipeline.reindex import LexicalIndex, build_lexical
@@ -51,7 +55,7 @@ STATISTICS_EVERY = 500
 """Nodes written between two looks at the statistics."""
 
 
-class Planner(Tracing, Delivering, Expecting, Retaining):
+class Planner(Tracing, Delivering, Expecting, Retaining, Granting, Looking):
     """Ingests sources and plans evidence from them. Make one with `connect`, `embedded` or `from_pool`."""
 
     def __init__(self, engine: Engine, resources: ExitStack | None = None) -> None:
@@ -72,7 +76,10 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
         if target is None:
             return cls.embedded(settings=chosen, **parts)
         store = Store.open(
-            target, pool_size=chosen.pool_size, statement_timeout_ms=chosen.statement_timeout_ms
+            target,
+            pool_size=chosen.pool_size,
+            pool_wait_ms=chosen.pool_wait_ms,
+            statement_timeout_ms=chosen.statement_timeout_ms,
         )
         resources = ExitStack()
         resources.callback(store.close)
@@ -103,7 +110,11 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
     def from_pool(cls, pool: Pool, *, settings: Settings | None = None, **parts: Any) -> Self:
         """Open a planner on a psycopg pool of the caller's, which stays the caller's to close."""
         chosen = settings or load().settings
-        store = Store(pool, statement_timeout_ms=chosen.statement_timeout_ms)
+        store = Store(
+            pool,
+            pool_wait_ms=chosen.pool_wait_ms,
+            statement_timeout_ms=chosen.statement_timeout_ms,
+        )
         _ = store.server
         return cls(_engine(store, chosen, **parts))
 
@@ -184,27 +195,32 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
         attributes: Mapping[str, Any] | None = None,
         source_class: SourceClass = "truth",
         observed_at: datetime | None = None,
+        idempotency_key: str | None = None,
     ) -> IngestReport:
-        """Ingest one source that is in memory; `text` may be a whole import file. Raises IngestError too."""
+        """Ingest one source that is in memory; `text` may be a whole import file. Raises IngestError too.
+
+        What was written under an `idempotency_key` is not written again under it, even where the source has
+        changed since; the same key with something else raises ConflictingInput.
+        """
         check_scope(scope)
-        made = self._ingest(
-            scope,
-            text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"),
-            {},
-            source_id=source_id,
-            media_type=media_type,
-            title=title,
-            uri=uri,
-            trust=trust,
-            attributes=attributes or {},
-            source_class=source_class,
-            observed_at=observed_at,
-        )
+        raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        about: dict[str, Any] = {
+            "source_id": source_id,
+            "media_type": media_type,
+            "title": title,
+            "uri": uri,
+            "trust": trust,
+            "attributes": attributes or {},
+            "source_class": source_class,
+            "observed_at": observed_at,
+        }
+        made = self._ingest(scope, raw, {}, Once.of(idempotency_key, raw, about), **about)
         self._refresh_statistics([made])
         return _report(scope, [made], [])
 
     def ingest_conversation(
         self,
+        /,
         scope: str,
         source_id: str,
         messages: Sequence[Message],
@@ -216,13 +232,23 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
         data = append.conversation_json(messages)
         return self.ingest_text(scope, source_id, data, media_type=CONVERSATION, title=title, **about)
 
-    def append(self, scope: str, conversation: str, messages: Sequence[Message]) -> IngestReport:
+    def append(
+        self,
+        scope: str,
+        conversation: str,
+        messages: Sequence[Message],
+        *,
+        idempotency_key: str | None = None,
+    ) -> IngestReport:
         """Put messages behind the last of a conversation, at the same cost however long it is.
 
-        A message whose `id` is there already is passed over; a conversation that is not there, or was
-        withdrawn or erased, begins with these. Raises RequestError, IngestError, EmbedderError, StoreError.
+        A message whose `id` is there already is passed over; an `idempotency_key` does the same for all of
+        them. A conversation that is not there, or was withdrawn or erased, begins with these. Raises
+        RequestError, IngestError, EmbedderError, StoreError.
         """
-        made = append.append(self.engine, check_scope(scope), conversation, list(messages))
+        made = append.append(
+            self.engine, check_scope(scope), conversation, list(messages), key=idempotency_key
+        )
         self._refresh_statistics([made])
         return _report(scope, [made], [])
 
@@ -261,6 +287,7 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
 
     def plan(
         self,
+        /,
         scope: str | PlanRequest | Mapping[str, Any],
         text: str | None = None,
         *,
@@ -283,6 +310,10 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
         """Return a span's row of the ledger. Raises UnknownSpan."""
         wanted = ref if isinstance(ref, SpanRef) else SpanRef.parse(ref)
         return browse.span_row(self.engine, scope, wanted)
+
+    def ready(self) -> Readiness:
+        """Say whether questions can be answered now: schema, pool and embedder, each by itself."""
+        return ready(self.engine)
 
     def scopes(self) -> tuple[Scope, ...]:
         """Return every scope by name, with its size and embedding model."""
@@ -339,9 +370,11 @@ class Planner(Tracing, Delivering, Expecting, Retaining):
             self._unanalysed = 0
             tuning.refresh_statistics(self.engine)
 
-    def _ingest(self, scope: str, raw: bytes, origin: Mapping[str, str], **about: Any) -> Ingested:
+    def _ingest(
+        self, scope: str, raw: bytes, origin: Mapping[str, str], once: Once | None = None, **about: Any
+    ) -> Ingested:
         batch = parse(raw, max_span_chars=self.engine.settings.max_span_chars, **about)
-        return ingest(self.engine, scope, batch, origin=origin)
+        return ingest(self.engine, scope, batch, origin=origin, once=once)
 
 
 def _engine(

@@ -8,11 +8,12 @@ from typing import Any
 from planner.engine import Engine
 from planner.pipeline import deliver
 from planner.pipeline.context import context
+from planner.pipeline.read_source import SourceReading, evidence_ref, read_source
 from planner.ports import Rescorer
 from planner.request import DeliverRequest, PlanRequest
 from planner.trace.delivery import DeliveryRecord
-from planner.tracing import plan_ref
-from planner.types import Delivery, EvidencePlan, OnMisfit, PlanRef, Unit
+from planner.tracing import check_scope, plan_ref
+from planner.types import Delivery, EvidencePlan, OnMisfit, PlanRef, SpanRef, Unit
 
 
 class Delivering:
@@ -30,14 +31,15 @@ class Delivering:
         neighbours: int = 1,
         on_misfit: OnMisfit | None = None,
         max_frac: float | None = None,
+        keep: bool = True,
     ) -> Delivery:
         """Deliver what a plan selected as a text of at most `budget_tokens`, framing and labels included.
 
         A hit becomes its span (`chunk`), the span with its `neighbours` (`window`), its whole source or
         conversation (`record`), or the largest of these that fits (`auto`). Unit and counter default to the
-        setting `unit` and the plan's counter, the budget to the one the plan was asked for. Raises
-        RequestError, UnknownPlan, InsufficientEvidence naming a budget that suffices, IntegrityError,
-        CounterError, StoreError.
+        setting `unit` and the plan's counter, the budget to the one the plan was asked for. Without `keep`
+        nothing is written down. Raises RequestError, UnknownPlan, InsufficientEvidence naming a budget that
+        suffices, IntegrityError, CounterError, StoreError.
         """
         request = DeliverRequest(
             unit=unit,
@@ -48,11 +50,12 @@ class Delivering:
             max_frac=max_frac,
         )
         return deliver.deliver(
-            self.engine, plan if isinstance(plan, EvidencePlan) else plan_ref(plan), request
+            self.engine, plan if isinstance(plan, EvidencePlan) else plan_ref(plan), request, keep=keep
         )
 
     def context(
         self,
+        /,
         scope: str | PlanRequest | Mapping[str, Any],
         text: str | None = None,
         unit: Unit | None = None,
@@ -71,6 +74,32 @@ class Delivering:
         request = PlanRequest.of(scope, text, fields)
         how = DeliverRequest(unit=unit, neighbours=neighbours, on_misfit=on_misfit, max_frac=max_frac)
         return context(self.engine, request, how, rescore)
+
+    def read_source(
+        self,
+        scope: str,
+        source_id: str,
+        *,
+        budget_tokens: int | None = None,
+        start: str | None = None,
+        counter: str | None = None,
+    ) -> SourceReading:
+        """Deliver a source's passages from a place on, as many as fit into `budget_tokens`, framing included.
+
+        `start` is `<version>:<byte>` as an envelope says it, or the `next_start` of the reading before.
+        Budget and counter default to the settings. Raises RequestError, UnknownScope, UnknownSource,
+        UnknownSpan, InsufficientEvidence naming a budget that suffices, IntegrityError, CounterError,
+        StoreError.
+        """
+        how = DeliverRequest(budget_tokens=budget_tokens, counter=counter)
+        return read_source(self.engine, check_scope(scope), source_id, how, start)
+
+    def evidence_ref(self, plan: str | PlanRef, evidence: str) -> SpanRef:
+        """Return the span that is a plan's evidence `E<rank>`, in the version that was current for the plan.
+
+        Raises RequestError, UnknownPlan, UnknownSpan.
+        """
+        return evidence_ref(self.engine, plan_ref(plan), evidence)
 
     def deliveries(self, plan: str | PlanRef) -> tuple[DeliveryRecord, ...]:
         """Return what was delivered of a stored plan, oldest first. Raises UnknownPlan."""

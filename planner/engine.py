@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from planner.ports import Clock, Embedder, TokenCounter
 from planner.settings import Settings
 from planner.store.connect import Store
+from planner.trace.record import Record
 
 
 def utc_now() -> datetime:
@@ -19,9 +20,16 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def unobserved(record: Record) -> None:
+    """Let a plan pass."""
+
+
 @dataclass(frozen=True)
 class Engine:
-    """A store, a configuration, and what a caller may bring: embedder, counters, clock, the actor's name."""
+    """A store, a configuration, and what a caller may bring: embedder, counters, clock, the actor's name.
+
+    `observe` is called with each plan as it was recorded, a refused or failed one too; it must not raise.
+    """
 
     store: Store
     settings: Settings
@@ -29,6 +37,7 @@ class Engine:
     counters: Mapping[str, TokenCounter] = field(default_factory=dict)
     clock: Clock = utc_now
     actor: str = "library"
+    observe: Callable[[Record], None] = unobserved
 
 
 def once(make: Callable[[], Embedder]) -> Callable[[], Embedder]:

@@ -29,8 +29,13 @@
     ├── EmbedderError                embedder.failed
     ├── CounterError                 counter.failed
     ├── RescorerError                rescorer.failed
+    ├── Unauthorized                 auth.unauthorized
+    ├── Forbidden                    auth.forbidden
+    ├── DeadlineExceeded             call.deadline
+    ├── CallCancelled                call.cancelled
     ├── StoreError                   store.failed
     │   ├── StoreUnavailable         store.unavailable
+    │   ├── StoreBusy                store.busy
     │   ├── StoreTimeout             store.timeout
     │   ├── SchemaBehind             store.schema_behind
     │   ├── SchemaAhead              store.schema_ahead
@@ -249,6 +254,30 @@ class RescorerError(PlannerError):
     code = "rescorer.failed"
 
 
+class Unauthorized(PlannerError):
+    """The access token is not valid"""
+
+    code = "auth.unauthorized"
+
+
+class Forbidden(PlannerError):
+    """The access token does not permit this"""
+
+    code = "auth.forbidden"
+
+
+class DeadlineExceeded(PlannerError):
+    """The call took longer than it was allowed"""
+
+    code = "call.deadline"
+
+
+class CallCancelled(PlannerError):
+    """The caller cancelled the call"""
+
+    code = "call.cancelled"
+
+
 class StoreError(PlannerError):
     """The database refused or failed a statement"""
 
@@ -259,6 +288,12 @@ class StoreUnavailable(StoreError):
     """The database cannot be reached"""
 
     code = "store.unavailable"
+
+
+class StoreBusy(StoreError):
+    """Every database connection is in use; try again in `retry_after` seconds"""
+
+    code = "store.busy"
 
 
 class StoreTimeout(StoreError):

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from planner.errors import RequestError
-from planner.settings import Settings
+from planner.settings import PROFILES, Profile, Settings
 from planner.types import TRUST_ORDER, OnMisfit, Unit
 
 SCOPE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
@@ -36,6 +36,19 @@ Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Id = Annotated[str, Field(min_length=1, max_length=512)]
 Listed = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 Positive = Annotated[int, Field(ge=1, le=2**53)]
+
+
+def _iso(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError("write an ISO 8601 time with its offset, as 2026-01-31T00:00:00Z") from None
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_iso)]
+"""A point in time with its zone; JSON writes it as ISO 8601."""
 
 
 class Data(BaseModel):
@@ -53,7 +66,7 @@ class Data(BaseModel):
 class Request(Data):
     """Base of what a call takes as a whole: what is wrong with it is a RequestError."""
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, /, **data: Any) -> None:
         """Validate `data`. Raises RequestError naming the field, the value and the rule."""
         try:
             super().__init__(**data)
@@ -140,18 +153,8 @@ class Window(Data):
     """A half-open interval of time on one axis; a missing end is unbounded."""
 
     axis: Literal["valid", "observed"] = "valid"
-    from_: Annotated[AwareDatetime | None, Field(alias="from")] = None
-    to: AwareDatetime | None = None
-
-    @field_validator("from_", "to", mode="before")
-    @classmethod
-    def _iso(cls, value: object) -> object:
-        if isinstance(value, str):
-            try:
-                return datetime.fromisoformat(value)
-            except ValueError:
-                raise ValueError("write an ISO 8601 time with its offset, as 2026-01-31T00:00:00Z") from None
-        return value
+    from_: Annotated[Time | None, Field(alias="from")] = None
+    to: Time | None = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Window:
@@ -195,6 +198,7 @@ class PlanRequest(Request):
     context_window: Positive | None = None
     counter: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     plan_model: Literal["v1", "v2"] | None = None
+    profile: Profile | None = None
     allow_ungrounded: bool = False
     as_of: Annotated[int, Field(ge=0, le=2**62)] | None = None
 
@@ -245,6 +249,23 @@ class PlanRequest(Request):
             filled[name] = operators if mine is None else mine
         filled["budget_tokens"] = self.budget_tokens or settings.default_budget
         return self.model_copy(update=filled)
+
+    def within(self, settings: Settings) -> Settings:
+        """Return the operator's settings under the request's profile. Raises RequestError where it is wider.
+
+        The profile that the operator has already changes nothing: what is set beside it stays.
+        """
+        if self.profile is None or self.profile == settings.profile:
+            return settings
+        bundle, limit = PROFILES[self.profile], settings.max_frac_per_source
+        share = bundle["max_frac_per_source"]
+        if share > limit:
+            raise RequestError(
+                f"profile = {self.profile!r} lets one source take {share:g} of a plan, above the operator's "
+                f"limit {limit:g}; a request may only lower it",
+                field="profile",
+            )
+        return settings.model_copy(update={"profile": self.profile, **bundle})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as JSON data; `parse` reads it back."""

@@ -1,8 +1,9 @@
 """The `[planner]` configuration: one frozen model, validated when it is loaded, never clamped.
 
 Values come from `planner.toml`, then `PLANNER_*` variables, then arguments; the later wins, and
-`Loaded.origins` says which did. Tables (`kind_priors`, `models`, `embedder_http`) are merged key by key over
-the defaults of the same origin order; in a variable they are written as JSON.
+`Loaded.origins` says which did. What none gives is as the profile says, else the default. Tables
+(`kind_priors`, `models`, `embedder_http`) are merged key by key over the defaults of the same origin order;
+in a variable they are written as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from planner.errors import SettingsError
 from planner.types import Unit
@@ -28,6 +37,18 @@ Count = Annotated[int, Field(ge=1)]
 
 NOT_EMPTY = r"^[^\x00]+$"
 """An empty value would mean libpq's own defaults, or the folder where one happens to be."""
+
+Profile = Literal["diverse", "document"]
+
+DIVERSE: Profile = "diverse"
+
+PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
+    {
+        DIVERSE: MappingProxyType({"max_frac_per_source": 0.4}),
+        "document": MappingProxyType({"max_frac_per_source": 1.0}),
+    }
+)
+"""Defaults that go together, by name: several sources, or as much as one of them holds (decision 0022)."""
 
 DEFAULT_KIND_PRIORS: Mapping[str, float] = MappingProxyType(
     {"paragraph": 1.0, "message": 1.0, "code": 0.9, "cell": 0.8, "heading": 0.6, "body": 1.0}
@@ -88,6 +109,7 @@ class Settings(BaseModel):
     )
     data_dir: str | None = Field(default=None, pattern=NOT_EMPTY, description="folder of the embedded server")
     pool_size: Annotated[int, Field(ge=1, le=1000)] = 8
+    pool_wait_ms: Annotated[int, Field(ge=1, le=3_600_000)] = 2_000
     statement_timeout_ms: Annotated[int, Field(ge=1, le=3_600_000)] = 30_000
     trace: Literal["sync", "off"] = "sync"
 
@@ -99,6 +121,9 @@ class Settings(BaseModel):
 
     # Recall (score_model)
     score_model: Literal["v1", "v2"] = "v1"
+    score_weights: str | None = Field(
+        default=None, pattern=NOT_EMPTY, description="file of v2's weights; none: the package's"
+    )
     alpha: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.7
     hop_decay: Fraction = 0.5
     k: Annotated[int, Field(ge=1, le=900)] = 64
@@ -114,21 +139,38 @@ class Settings(BaseModel):
     exact_limit: Annotated[int, Field(ge=0)] = 50_000
 
     # Selection (plan_model)
+    profile: Profile = Field(default=DIVERSE, description="defaults that go together; what is set wins")
     plan_model: Literal["v1", "v2"] = "v1"
     kind_priors: Mapping[str, Fraction] = Field(default_factory=lambda: DEFAULT_KIND_PRIORS)
     cache_discount: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
-    max_frac_per_source: Fraction = 0.4
+    max_frac_per_source: Fraction = PROFILES[DIVERSE]["max_frac_per_source"]
     dedup_overlap: Annotated[float, Field(gt=0.5, le=1, allow_inf_nan=False)] = 0.8
 
     # Delivery
     unit: Unit = "chunk"
-    chunk_share: Fraction = Field(default=0.5, description="of a budget, what `auto` plans with")
+    chunk_share: Fraction = Field(default=0.7, description="of a budget, what `auto` plans with")
 
     # Budget
     counter: str = "utf8-script-v1"
     default_budget: Count = 4_096
     max_budget: Count | None = None
     models: Mapping[str, ModelEntry] = Field(default_factory=lambda: DEFAULT_MODELS)
+
+    # Service (planner serve)
+    deadline_ms: Annotated[int, Field(ge=1, le=3_600_000)] = 30_000
+    max_body_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 16 * 1024 * 1024
+    max_page: Annotated[int, Field(ge=1, le=1_000)] = 200
+    cors_origins: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^https?://[^\s/@?#*]+$")], ...],
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+    ] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_profile(cls, values: Any) -> Any:
+        named = values.get("profile") if isinstance(values, Mapping) else None
+        bundle = next((bundle for name, bundle in PROFILES.items() if name == named), {})
+        return {**bundle, **values} if bundle else values
 
     @field_validator("kind_priors", "models", mode="before")
     @classmethod
@@ -159,6 +201,10 @@ class Loaded:
     origins: Mapping[str, str]
 
 
+NO_SETTINGS = frozenset({"PLANNER_CONFIG", "PLANNER_TOKEN"})
+"""Variables of our prefix that are no settings: the file, and whom `planner mcp` serves."""
+
+
 def load(
     arguments: Mapping[str, object] | None = None,
     *,
@@ -186,7 +232,11 @@ def load(
             both_tables = isinstance(value, Mapping) and isinstance(values.get(key), Mapping)
             values[key] = {**values[key], **value} if both_tables else value
             origins[key] = origin
-    return Loaded(_valid(values, origins), MappingProxyType(origins))
+    settings = _valid(values, origins)
+    if "profile" in values:
+        bundle = PROFILES[settings.profile]
+        origins |= dict.fromkeys(bundle.keys() - values.keys(), f"profile {settings.profile}")
+    return Loaded(settings, MappingProxyType(origins))
 
 
 def check_values(values: Mapping[str, Any], origin: str) -> Settings:
@@ -230,7 +280,7 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, text in environ.items():
-        if not name.startswith("PLANNER_") or name == "PLANNER_CONFIG":
+        if not name.startswith("PLANNER_") or name in NO_SETTINGS:
             continue
         key = name.removeprefix("PLANNER_").lower()
         out[key] = parsed(key, text)

@@ -11,6 +11,7 @@ from planner.engine import Engine
 from planner.errors import RequestError
 from planner.pipeline import explain, prune, verify
 from planner.pipeline.citation import verify_citation
+from planner.pipeline.plans import PlanPage, plans
 from planner.pipeline.prune import Prunable, Pruned
 from planner.pipeline.replan import replan
 from planner.pipeline.whatif import whatif
@@ -35,6 +36,33 @@ class Tracing:
     def load(self, ref: str | PlanRef) -> EvidencePlan:
         """Return a stored plan by `<scope>:<plan_id>`. Raises UnknownPlan."""
         return explain.load(self.engine, plan_ref(ref))
+
+    def plans(
+        self,
+        scope: str,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+    ) -> PlanPage:
+        """Return a page of a scope's plans, newest first, from beyond the plan id `after`.
+
+        Those of one `outcome` (planned, refused, failed), made from `since` on and before `until` (to the
+        millisecond), whose question holds `text`, whatever its case. Raises RequestError, UnknownScope.
+        """
+        return plans(
+            self.engine,
+            check_scope(scope),
+            after=after,
+            limit=limit,
+            outcome=outcome,
+            since=since,
+            until=until,
+            text=text,
+        )
 
     def replay(self, ref: str | PlanRef) -> Replay:
         """Decide a stored plan again from its candidates. Raises UnknownPlan, ReplayMismatch."""

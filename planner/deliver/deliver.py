@@ -1,13 +1,17 @@
-"""Delivery, read top to bottom: what was asked, the documents around the hits, packing, the bundle."""
+"""Delivery, read top to bottom: what was asked, the documents around the hits, packing, the bundle.
+
+`read` makes a bundle of one document alone, from a place on.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 from planner.deliver.bundle import Bundle, Reason, in_order
+from planner.deliver.cut import grapheme_ends, largest
 from planner.deliver.documents import OpenDocument
 from planner.deliver.envelope import FRAMING_VERSION, closing, framing, tag_of
 from planner.deliver.group import Binder
@@ -15,12 +19,16 @@ from planner.deliver.measure import Measure
 from planner.deliver.pack import Packer
 from planner.deliver.refuse import nothing_fits
 from planner.deliver.text import Texts
-from planner.errors import CounterError, RequestError, UnknownSpan
+from planner.deliver.units import Run, stretch
+from planner.errors import CounterError, InsufficientEvidence, RequestError, UnknownSpan
 from planner.hashing import delivery_hash, results_bytes
 from planner.ports import Shelf, TokenCounter
 from planner.selection.budget import MAX_REQUEST
 from planner.tokens import count_text
-from planner.types import Cut, DeliveredItem, Delivery, Hit, OnMisfit, Skipped, Unit, evidence_id
+from planner.types import Cut, DeliveredItem, Delivery, Hit, OnMisfit, Skipped, SpanRef, Unit, evidence_id
+
+LOOK = 64
+"""Tokens whose text is looked at, at the least, for where the first grapheme cluster ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,78 @@ def deliver(
         raise nothing_fits(packer, ranked, max_frac)
     bundle.check()
     return _delivery(bundle, request, ranked, refused)
+
+
+def read(
+    first: Hit | None,
+    shelf: Shelf,
+    *,
+    start: int = 0,
+    further: int = 0,
+    behind: Callable[[SpanRef], int] = lambda _: 0,
+    budget: int,
+    counter: TokenCounter,
+) -> Delivery:
+    """Pack a document from byte `start` of a passage on: that, and of the `further` ones what fits after it.
+
+    No piece is evidence. The passage is cut where it does not fit, and a last mark says how many bytes there
+    are `behind` what is shown. None is a document without text. Raises as `deliver`.
+    """
+    request = _checked(_Request("record", budget, counter, 0, "cut", None, None))
+    tag, texts = tag_of(results_bytes([first] if first else [])), Texts(shelf)
+    documents = _open(shelf, [first], further) if first else {}
+    binders = {key: Binder(document, (), texts, tag) for key, document in documents.items()}
+    bundle = Bundle(
+        framing(tag, found=bool(first)), closing(tag), binders, Measure(counter), budget, request.cap
+    )
+    needed = bundle.tokens(bundle.empty)
+    if first is not None:
+        needed = _read(bundle, documents[first.document], first, texts, start, further, behind)
+    if needed > budget:
+        raise InsufficientEvidence(
+            f"nothing fits: the framing and the smallest piece take more than {budget} tokens of "
+            f"{counter.name}; a budget of {needed} would do",
+            reason="nothing_fits",
+            sufficient_budget=needed,
+        )
+    bundle.check()
+    return _delivery(bundle, request, (), {})
+
+
+def _read(
+    bundle: Bundle,
+    document: OpenDocument,
+    first: Hit,
+    texts: Texts,
+    start: int,
+    further: int,
+    behind: Callable[[SpanRef], int],
+) -> int:
+    """Take in what fits; return the tokens of the least that could have been taken in."""
+
+    def run(ranges: Sequence[SpanRef]) -> Run:
+        return Run("record", tuple(ranges), after=behind(ranges[-1]))
+
+    def whole(more: int) -> Run:
+        ranges = stretch(document, first, "window", 0, more)
+        return run([ranges[0]._replace(start=start), *ranges[1:]])
+
+    def tokens(alone: Run) -> int:
+        return bundle.tokens(bundle.with_run(bundle.empty, first, alone))
+
+    if document.is_erased(first.ref):
+        erased = Run("record", (first.ref,), erased=True)
+        bundle.admit(first, erased)
+        return tokens(erased)
+    if bundle.admit(first, whole(0)) is None:
+        largest(further, lambda n: bundle.admit(first, whole(n)) is None)
+        return 0
+    rest = first.ref._replace(start=start)
+    ends = grapheme_ends(texts, rest, bundle.measure.most_bytes(max(bundle.budget, LOOK)))
+    parts = [run([rest._replace(end=end)]) for end in ends or [rest.end]]
+    if bundle.admit(first, parts[0]) is None:
+        largest(len(parts) - 1, lambda n: bundle.admit(first, parts[n]) is None)
+    return min(tokens(parts[0]), tokens(whole(0)))
 
 
 def _checked(request: _Request) -> _Request:

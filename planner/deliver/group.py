@@ -58,8 +58,8 @@ class Group:
 
     @property
     def best(self) -> int:
-        """The best rank in it."""
-        return min(self.ranks())
+        """The best rank in it; 0 where no hit is in it."""
+        return min(self.ranks(), default=0)
 
     def ranks(self) -> set[int]:
         """Return the hits in it, whether they came as themselves or inside what another brought."""

@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any
 
 from planner.evaluation import metrics
-from planner.evaluation.runner import COUNTER, Asked, Got, Run
+from planner.evaluation.ablation import Ablated
+from planner.evaluation.asking import COUNTER, Asked, Got
+from planner.evaluation.quality import average, difference, quality, recall, share
+from planner.evaluation.runner import Run
 
 Report = Mapping[str, Any]
 
 SPECIFIED = "specified"
 """Where a report holds the one of the specified rule, in the same store."""
-
-DIGITS = 6
 
 RANKING: Mapping[str, Callable[[metrics.Ranks], float]] = {
     "recall@5": partial(metrics.recall_at, k=5),
@@ -31,10 +32,16 @@ def report(run: Run) -> dict[str, Any]:
     """Return the document of a run: shares from 0 to 1, milliseconds, and what came of each question.
 
     Recall, all-evidence and ranks are over the questions that have evidence, `answer_in_context` over those
-    with a known answer (null where none is), everything else over all.
+    with a known answer (null where none is), everything else over all. `together` and `ablations` are there
+    where they were asked for.
     """
     settings, asked = run.settings, run.asked
     budgets = [at.budget for at in asked[0].at] if asked else []
+    further: dict[str, Any] = {}
+    if run.together:
+        further["together"] = list(run.together)
+    if run.ablated:
+        further["ablations"] = {one.name: _without(one, asked, budgets) for one in run.ablated}
     return {
         "corpus": run.corpus,
         "embedder": run.embedder,
@@ -47,6 +54,7 @@ def report(run: Run) -> dict[str, Any]:
         "budgets": {str(budget): _cell(asked, place) for place, budget in enumerate(budgets)},
         "categories": _by_category(asked, budgets),
         "ranking": _ranking(asked),
+        **further,
         "latency_ms": {stage: metrics.percentiles(values) for stage, values in run.timings.items()},
         "results": {one.question.question_id: _result(one) for one in asked},
     }
@@ -81,38 +89,32 @@ def _cell(asked: Sequence[Asked], place: int) -> dict[str, Any]:
     """Return everything about one budget."""
     figures = [one.at[place] for one in asked]
     return {
-        **_quality(asked, [at.selected for at in figures]),
-        "utilisation": _mean(at.selected.used / at.budget for at in figures),
-        "distinct_sources": _mean(at.sources for at in figures),
-        "redundant_bytes": _mean(at.redundant for at in figures),
-        "stranded_budget": _mean(at.stranded / at.budget for at in figures),
-        "optimality_gap": _mean(at.gap_ppm / 1_000_000 for at in figures),
+        **quality(_evidence(asked), [at.selected for at in figures]),
+        "utilisation": average(at.selected.used / at.budget for at in figures),
+        "distinct_sources": average(at.sources for at in figures),
+        "redundant_bytes": average(at.redundant for at in figures),
+        "stranded_budget": average(at.stranded / at.budget for at in figures),
+        "optimality_gap": average(at.gap_ppm / 1_000_000 for at in figures),
         "empty": sum(at.sources == 0 for at in figures),
         "delivered": {
             unit: {
-                **_quality(asked, [at.delivered[unit] for at in figures]),
-                "utilisation": _mean(at.delivered[unit].used / at.budget for at in figures),
+                **quality(_evidence(asked), [at.delivered[unit] for at in figures]),
+                "utilisation": average(at.delivered[unit].used / at.budget for at in figures),
             }
             for unit in figures[0].delivered
         },
     }
 
 
-def _quality(asked: Sequence[Asked], got: Sequence[Got]) -> dict[str, Any]:
-    """Return whether the evidence is there.
-
-    Evidence recall is the mean over questions of hit items / items, all-evidence the share of questions whose
-    items are all hit, answer-in-context that of questions whose answer is in the text.
-    """
-    labelled = [(text.found, len(one.ranks)) for one, text in zip(asked, got, strict=True) if one.ranks]
-    answered = [text.answered for text in got if text.answered is not None]
-    return {
-        "evidence_recall": _share(found / items for found, items in labelled),
-        "all_evidence": _share(found == items for found, items in labelled),
-        "answer_in_context": _share(answered),
-        "questions": len(labelled),
-        "answers": len(answered),
-    }
+def _without(ablated: Ablated, asked: Sequence[Asked], budgets: Sequence[int]) -> dict[str, Any]:
+    """Return, by budget, what is found without a part, and its difference to the full model's."""
+    out = {}
+    for place, budget in enumerate(budgets):
+        full = recall(_evidence(asked), [one.at[place].selected.found for one in asked])
+        part = recall(_evidence(asked), [found[place] for found in ablated.found])
+        less = {name: difference(part[name], full[name]) for name in part}
+        out[str(budget)] = {**part, "difference": less}
+    return out
 
 
 def _by_category(asked: Sequence[Asked], budgets: Sequence[int]) -> dict[str, Any]:
@@ -121,16 +123,21 @@ def _by_category(asked: Sequence[Asked], budgets: Sequence[int]) -> dict[str, An
         categories.setdefault(one.question.category, []).append(one)
     return {
         category: {
-            str(budget): _quality(those, [one.at[place].selected for one in those])
+            str(budget): quality(_evidence(those), [one.at[place].selected for one in those])
             for place, budget in enumerate(budgets)
         }
         for category, those in sorted(categories.items())
     }
 
 
+def _evidence(asked: Sequence[Asked]) -> list[int]:
+    """Return how many items each question has."""
+    return [len(one.ranks) for one in asked]
+
+
 def _ranking(asked: Iterable[Asked]) -> dict[str, Any]:
     ranks = [one.ranks for one in asked if one.ranks]
-    figures = {name: _share(map(figure, ranks)) for name, figure in RANKING.items()}
+    figures = {name: share(map(figure, ranks)) for name, figure in RANKING.items()}
     return {**figures, "questions": len(ranks)}
 
 
@@ -149,12 +156,3 @@ def _result(one: Asked) -> dict[str, Any]:
 def _got(texts: Sequence[Got]) -> dict[str, Any]:
     answered = [text.answered for text in texts if text.answered is not None]
     return {"found": [text.found for text in texts], "answered": [int(known) for known in answered] or None}
-
-
-def _mean(values: Iterable[float]) -> float:
-    return round(metrics.mean(values), DIGITS)
-
-
-def _share(values: Iterable[float]) -> float | None:
-    listed = list(values)
-    return _mean(listed) if listed else None

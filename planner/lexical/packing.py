@@ -41,7 +41,7 @@ def sequence(text: str) -> Terms:
 
 def content(text: str) -> set[int]:
     """Return the terms of a text that find something."""
-    return set(finding(sequence(text)).tolist())
+    return {term & ~FLAGS for term in numbered(text) if not term & STOP}
 
 
 def numbers(terms: Terms) -> Terms:

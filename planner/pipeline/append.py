@@ -19,6 +19,7 @@ from planner.ingest import node_id, parse
 from planner.ingest.media import CONVERSATION
 from planner.ingest.turns import Tail, continued
 from planner.pipeline.ingest import Compared, Ingested, check_kinds, write
+from planner.pipeline.once import Once
 from planner.store.changes import Changes, Current, CurrentVersion, changes
 from planner.store.connect import Connection, run
 from planner.store.write import read_current
@@ -45,13 +46,22 @@ class _Taken:
     position: int | None = None
 
 
-def append(engine: Engine, scope: str, conversation: str, messages: Sequence[Message]) -> Ingested:
+def append(
+    engine: Engine,
+    scope: str,
+    conversation: str,
+    messages: Sequence[Message],
+    *,
+    key: str | None = None,
+) -> Ingested:
     """Put messages behind the conversation's last as one ledger transaction; a new one begins with them.
 
     A message whose `id` is there already is passed over; where one has none, an append whose outcome is
-    unknown is not tried again. Raises MalformedInput, EmptyInput, ConflictingInput where a known id comes
-    with another text or the source is no conversation, EmbedderError, StoreError.
+    unknown is not tried again, unless it has a `key`, under which it happens once. Raises MalformedInput,
+    EmptyInput, ConflictingInput where a known id comes with another text or the source is no conversation,
+    EmbedderError, StoreError.
     """
+    once = Once.of(key, conversation_json(messages), [conversation])
     every = _parsed(engine, conversation, messages)
     check_kinds(engine, every)
 
@@ -64,7 +74,7 @@ def append(engine: Engine, scope: str, conversation: str, messages: Sequence[Mes
         return _behind(engine, conn, scope_id, last_tx, conversation, messages, every, row)
 
     ids = (node.attributes.get("message_id") for node in every.nodes[1:])
-    return write(engine, scope, compare, "append", repeatable=all(ids))
+    return write(engine, scope, compare, "append", once=once, repeatable=all(ids))
 
 
 def conversation_json(messages: Iterable[Message]) -> bytes:

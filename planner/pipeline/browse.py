@@ -152,7 +152,7 @@ def source(engine: Engine, scope: str, source_id: str) -> SourceDetail:
         *about, is_extended = row
         ledger = run(conn, "source_spans", params).fetchall()
         whole = whole_texts(conn, scope_id, [source_id]) if is_extended and not row[16] else {}
-    columns: tuple[Any, ...] = (scope, *about, tuple(_held(source_id, entry) for entry in ledger))
+    columns: tuple[Any, ...] = (scope, *about, tuple(held_span(source_id, entry) for entry in ledger))
     found = SourceDetail(*columns)
     return replace(found, text_hash=whole[source_id][0]) if whole else found
 
@@ -182,7 +182,16 @@ def storable(text: str, field: str) -> str:
     return text
 
 
-def _held(source_id: str, row: Sequence[Any]) -> HeldSpan:
+def check_page(offset: int, limit: int, most: int) -> None:
+    """Raise RequestError where a page is none: it has 1 to `most` rows, from one that is counted from 0."""
+    if not 1 <= limit <= most:
+        raise RequestError(f"limit = {limit}: a page has 1 to {most} rows", field="limit")
+    if not 0 <= offset < 2**31:
+        raise RequestError(f"offset = {offset}: rows are counted from 0", field="offset")
+
+
+def held_span(source_id: str, row: Sequence[Any]) -> HeldSpan:
+    """Read a row of `source_spans` or `text_spans`."""
     version_tx, start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, path, *said = row
     span = Span(start, end, kind, ordinal, ascii_bytes, non_ascii, hashed, tuple(path), *said)
     return HeldSpan(SpanRef(source_id, version_tx, start, end), span)

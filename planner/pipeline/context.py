@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from planner.engine import Engine
+from planner.engine import Engine, unobserved
 from planner.errors import InsufficientEvidence
 from planner.pipeline.deliver import deliver
 from planner.pipeline.plan import asked, plan
@@ -35,7 +35,8 @@ def context(
             raise
         refusal = error
     sufficient, needed = None, refusal.sufficient_budget
-    quiet = replace(engine, settings=engine.settings.model_copy(update={"trace": "off"}))
+    untraced = engine.settings.model_copy(update={"trace": "off"})
+    quiet = replace(engine, settings=untraced, observe=unobserved)
     for _ in range(TRIALS):
         if needed is None or needed > (budget.ceiling or needed):
             break

@@ -11,7 +11,7 @@ from planner.deliver.deliver import deliver as pack
 from planner.engine import Engine, Stopwatch
 from planner.errors import InsufficientEvidence, RequestError
 from planner.ingest import scope_id as id_of_scope
-from planner.pipeline.explain import read_record
+from planner.pipeline.explain import read_as_of, read_record
 from planner.request import DeliverRequest
 from planner.store.connect import Connection, run
 from planner.store.retry import retried
@@ -23,7 +23,9 @@ from planner.trace.plan_id import plan_id
 from planner.types import Delivery, EvidencePlan, Hit, PlanRef, ranked
 
 
-def deliver(engine: Engine, plan: EvidencePlan | PlanRef, request: DeliverRequest) -> Delivery:
+def deliver(
+    engine: Engine, plan: EvidencePlan | PlanRef, request: DeliverRequest, *, keep: bool = True
+) -> Delivery:
     """Pack what a plan selected into a budget as the model is to read it, and keep what was delivered.
 
     Without a budget it is what the plan was asked for; the operator's `max_budget` bounds any. Raises
@@ -33,7 +35,7 @@ def deliver(engine: Engine, plan: EvidencePlan | PlanRef, request: DeliverReques
     if request.counter is not None:
         counter_named(request.counter, engine.counters)
     delivery = _packed(engine, plan, request, watch)
-    if engine.settings.trace == "off" or delivery.plan is None:
+    if not keep or engine.settings.trace == "off" or delivery.plan is None:
         return delivery
     made_at = engine.clock()
     named = replace(delivery, delivery_id=str(plan_id(made_at, os.urandom(10))))
@@ -47,7 +49,7 @@ def deliveries(engine: Engine, ref: PlanRef) -> tuple[DeliveryRecord, ...]:
     """Return what was delivered of a plan, oldest first. Raises UnknownPlan."""
     scope_id = id_of_scope(ref.scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
-        read_record(conn, scope_id, ref)
+        read_as_of(conn, scope_id, ref)
         return read_deliveries(conn, scope_id, ref)
 
 
@@ -85,7 +87,7 @@ def _packed(
                     plan_hash=made.plan_hash,
                 )
         except InsufficientEvidence as error:
-            raise _refused(error, ref, engine.settings.max_budget) from None
+            raise refused(error, ref, engine.settings.max_budget) from None
     return replace(delivery, plan=ref)
 
 
@@ -106,12 +108,13 @@ def _check(plan: EvidencePlan) -> None:
     )
 
 
-def _refused(error: InsufficientEvidence, ref: PlanRef, most: int | None) -> InsufficientEvidence:
+def refused(error: InsufficientEvidence, ref: PlanRef | None, most: int | None) -> InsufficientEvidence:
     """Return the refusal with the plan's reference; a budget that the operator forbids does not suffice."""
     enough, said = error.sufficient_budget, str(error)
     if enough is not None and most is not None and enough > most:
         enough, said = None, f"{said}, but max_budget = {most} forbids it"
-    return InsufficientEvidence(said, reason=error.reason, sufficient_budget=enough, plan=str(ref))
+    plan = None if ref is None else str(ref)
+    return InsufficientEvidence(said, reason=error.reason, sufficient_budget=enough, plan=plan)
 
 
 def _hits(plan: EvidencePlan, shelf: ScopeShelf) -> list[Hit]:

@@ -26,6 +26,7 @@ from planner.store.read import cached_counts, checked_text, slices
 from planner.tokens import count_text
 from planner.trace.plan_id import plan_id
 from planner.trace.record import Record, policy_from
+from planner.trace.scoring import traced
 from planner.types import Budget, Candidate, PlanRef, Selection, SpanRef
 
 RECORDED_SETTINGS = (
@@ -160,7 +161,7 @@ class Draft:
             config=self.config,
             query_vectors=self.frame.queries.tolist() if self.frame else [],
             selection=selection,
-            recall=recalled.stats if recalled else {},
+            recall=traced(recalled.stats) if recalled else {},
             cuts=recalled.cut_spans if recalled else {},
             timings=self.watch.timings,
             versions={

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from planner.engine import Engine
@@ -43,10 +45,21 @@ def recorded(engine: Engine, ref: PlanRef) -> Record:
 def read_record(conn: Connection, scope_id: UUID, ref: PlanRef) -> Record:
     """Read the same on a connection. Raises UnknownPlan."""
     params = {"scope_id": scope_id, "plan_id": UUID(ref.plan_id)}
+    row = _row(conn, ref, params)
+    return Record.from_rows(ref, row, run(conn, "plan_candidates", params).fetchall())
+
+
+def read_as_of(conn: Connection, scope_id: UUID, ref: PlanRef) -> int:
+    """Return the transaction as of which a plan was made, without reading its pool. Raises UnknownPlan."""
+    params = {"scope_id": scope_id, "plan_id": UUID(ref.plan_id)}
+    return Record.from_rows(ref, _row(conn, ref, params), ()).as_of
+
+
+def _row(conn: Connection, ref: PlanRef, params: Mapping[str, Any]) -> tuple[Any, ...]:
     row = run(conn, "plan_row", params).fetchone()
     if row is None:
         raise UnknownPlan(f"no plan {ref}", plan=str(ref))
-    return Record.from_rows(ref, row, run(conn, "plan_candidates", params).fetchall())
+    return row
 
 
 def read_texts(conn: Connection, scope_id: UUID, record: Record) -> dict[SpanRef, str]:

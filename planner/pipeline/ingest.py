@@ -20,6 +20,7 @@ from planner.ingest import embed_text, span_texts
 from planner.ingest import scope_id as id_of_scope
 from planner.lexical.documents import Reader
 from planner.pipeline.indexing import Indexed, analysed, write_index
+from planner.pipeline.once import Once, written_before
 from planner.ports import Embedder
 from planner.recall.frame import Model
 from planner.recall.question import check_model, unit_vectors
@@ -94,12 +95,17 @@ Compare = Callable[[Connection, UUID, int], Compared]
 
 
 def ingest(
-    engine: Engine, scope: str, batch: Batch, *, origin: Mapping[str, str] = MappingProxyType({})
+    engine: Engine,
+    scope: str,
+    batch: Batch,
+    *,
+    origin: Mapping[str, str] = MappingProxyType({}),
+    once: Once | None = None,
 ) -> Ingested:
     """Write a parsed batch as one ledger transaction; nothing where nothing changed.
 
-    `origin` is for the ledger: the file that it came from and its folder. Raises IngestError, EmbedderError
-    or StoreError, and has written nothing then.
+    `origin` is for the ledger: the file that it came from and its folder; `once` the key of a caller who may
+    ask again. Raises IngestError, EmbedderError or StoreError, and has written nothing then.
     """
 
     def compare(conn: Connection, scope_id: UUID, last_tx: int) -> Compared:
@@ -107,7 +113,7 @@ def ingest(
         return Compared(batch, current, changes(batch, current))
 
     check_kinds(engine, batch)
-    return write(engine, scope, compare, "ingest", origin=origin)
+    return write(engine, scope, compare, "ingest", origin=origin, once=once)
 
 
 def write(
@@ -117,33 +123,40 @@ def write(
     action: str,
     *,
     origin: Mapping[str, str] = MappingProxyType({}),
+    once: Once | None = None,
     repeatable: bool = True,
 ) -> Ingested:
     """Write what `compare` finds changed as one ledger transaction of the given action.
 
     What is `repeatable` compares equal once it is written, so that it is tried again also where it may have
-    been committed. Raises as `ingest` does.
+    been committed; so is what is to happen `once`. Raises as `ingest` does.
     """
     for _ in range(MAX_ROUNDS):
         try:
-            attempted = attempts(engine.store, repeatable=repeatable)
-            return attempted(_attempt, engine, scope, compare, action, origin)
+            attempted = attempts(engine.store, repeatable=repeatable or once is not None)
+            return attempted(_attempt, engine, scope, compare, action, origin, once)
         except _StartOver:
             continue
     raise ConflictingInput(f"other writers kept changing {scope!r} in {MAX_ROUNDS} attempts; try again later")
 
 
 def _attempt(
-    engine: Engine, scope: str, compare: Compare, action: str, origin: Mapping[str, str]
+    engine: Engine,
+    scope: str,
+    compare: Compare,
+    action: str,
+    origin: Mapping[str, str],
+    once: Once | None,
 ) -> Ingested:
     scope_id = id_of_scope(scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
         last_tx, made_at = run(conn, "scope_tx", {"scope_id": scope_id}).fetchone() or (0, None)
         model = _model_of(conn, scope_id)
         compared = compare(conn, scope_id, last_tx)
+        before = written_before(conn, scope_id, once, _ids(compared.batch))
     batch, current, found = compared.batch, compared.current, compared.changes
-    if not found:
-        return _unchanged(batch, current)
+    if before is not None or not found:
+        return _unchanged(batch, current, before or {})
     reader = Reader(engine.settings.kind_priors)
     docs = analysed(reader, batch, found)
     space = _space(engine, batch, found, model)
@@ -156,11 +169,13 @@ def _attempt(
             batch, current, found = compared.batch, compared.current, compared.changes
             vectors = _given(batch, found) if batch.embeddings else vectors
             is_covered = bool(batch.embeddings) or _is_covered(conn, scope_id, found, vectors, model)
-            if not found or not is_covered or _model_of(conn, scope_id) != model:
+            is_written = written_before(conn, scope_id, once, _ids(batch)) is not None
+            if is_written or not found or not is_covered or _model_of(conn, scope_id) != model:
                 raise _StartOver
             docs = analysed(reader, batch, found)
         check_edge_ends(conn, scope_id, batch)
-        entry = Entry(engine.actor, action, engine.clock(), {**_detail(found), **origin})
+        kept = once.to_detail() if once else {}
+        entry = Entry(engine.actor, action, engine.clock(), {**_detail(found), **origin, **kept})
         with conn.pipeline():  # what is longest in the server first: the rest is made ready meanwhile
             write_entry(conn, scope_id, tx, entry)
             indexed = write_index(conn, scope_id, turn, found, docs, current.versions)
@@ -314,11 +329,18 @@ def _detail(found: Changes) -> dict[str, Any]:
     }
 
 
-def _unchanged(batch: Batch, current: Current) -> Ingested:
+def _ids(batch: Batch) -> list[str]:
+    return [source.source_id for source in batch.sources]
+
+
+def _unchanged(batch: Batch, current: Current, before: Mapping[str, int]) -> Ingested:
+    """Return that nothing was written: what is there is the newest, or what was written `before`."""
+    held = {source_id: version.version_tx for source_id, version in current.versions.items()} | dict(before)
     return Ingested(
         tuple(
-            IngestedSource(s.source_id, "unchanged", current.versions[s.source_id].version_tx, len(s.spans))
+            IngestedSource(s.source_id, "unchanged", held[s.source_id], len(s.spans))
             for s in batch.sources
+            if s.source_id in held
         )
     )
 

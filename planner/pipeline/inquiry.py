@@ -10,8 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
-from psycopg import sql
-from psycopg.rows import TupleRow, tuple_row
+from psycopg.rows import TupleRow
 
 from planner.engine import Engine
 from planner.errors import RequestError
@@ -20,8 +19,8 @@ from planner.recall.frame import Frame, read_state
 from planner.recall.score import similarities
 from planner.recall.semantic import restriction, vectors_of
 from planner.request import PlanRequest
-from planner.store.connect import Connection, run
-from planner.store.queries import compose, query
+from planner.store.connect import Connection, run, streamed
+from planner.store.queries import compose
 from planner.trace.explain import ranks
 from planner.trace.findings import Findings
 from planner.trace.phrase import caseless_ranges, exact_ranges
@@ -125,7 +124,7 @@ class Inquiry:
         if model is None:
             return {}
         statement = compose("explain_universe", restriction=restriction(self.frame))
-        rows = self._stream(statement, self.frame.params)
+        rows = streamed(self.conn, statement, self.frame.params)
         ids: list[str] = []
         found = [np.zeros(0)]
         while batch := list(islice(rows, BATCH)):
@@ -165,11 +164,8 @@ class Inquiry:
 
     def _texts(self, needle: bytes | None) -> Iterator[tuple[str, int, bytes, list[tuple[int, int]]]]:
         params = {**self._params(""), "needle": needle}
-        for source_id, tx, body, starts, ends in self._stream(query("explain_texts"), params):
+        for source_id, tx, body, starts, ends in streamed(self.conn, "explain_texts", params):
             yield source_id, tx, body, list(zip(starts, ends, strict=True))
-
-    def _stream(self, statement: sql.SQL | sql.Composed, params: Any) -> Iterator[TupleRow]:
-        return self.conn.cursor(binary=True, row_factory=tuple_row).stream(statement, params)
 
     def _params(self, name: str) -> dict[str, Any]:
         return {"scope_id": self.scope_id, "as_of": self.found.record.as_of, "name": name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from planner.engine import Engine, Stopwatch
@@ -11,6 +12,7 @@ from planner.pipeline.explain import recorded
 from planner.ports import Rescorer, TokenCounter
 from planner.request import PlanRequest
 from planner.selection.budget import resolve_budget
+from planner.store.call import farewell
 from planner.store.connect import run
 from planner.store.retry import attempts, retried
 from planner.store.write import hold_scope
@@ -30,6 +32,7 @@ def plan(engine: Engine, request: PlanRequest, rescorer: Rescorer | None = None)
     failure, InsufficientEvidence among them, is traced first; its detail names the trace as `plan`.
     """
     watch = Stopwatch()
+    engine = replace(engine, settings=request.within(engine.settings))
     effective, counter, budget = asked(engine, request)
     try:
         for attempt in attempts(engine.store):
@@ -45,7 +48,9 @@ def plan(engine: Engine, request: PlanRequest, rescorer: Rescorer | None = None)
         draft.failed(error)
     record = draft.record()
     if engine.settings.trace == "sync":
-        persist(engine, draft, record)
+        with farewell():
+            persist(engine, draft, record)
+    engine.observe(record)
     if draft.error is not None:
         raise draft.error
     return record.to_plan(draft.texts)
@@ -53,7 +58,7 @@ def plan(engine: Engine, request: PlanRequest, rescorer: Rescorer | None = None)
 
 def asked(engine: Engine, request: PlanRequest) -> tuple[PlanRequest, TokenCounter, Budget]:
     """Return the effective request, its counter and its budget. Raises RequestError."""
-    settings = engine.settings
+    settings = request.within(engine.settings)
     effective = request.effective(settings)
     entry = settings.models.get(effective.model) if effective.model else None
     if effective.model and entry is None and effective.context_window is None:

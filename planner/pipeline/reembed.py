@@ -20,7 +20,8 @@ from planner.ingest import scope_id as id_of_scope
 from planner.ports import Embedder
 from planner.recall.frame import read_state
 from planner.recall.question import unit_vectors
-from planner.store.connect import Connection, Store, run, set_local
+from planner.store.connect import Connection, Store, run
+from planner.store.local import set_local
 from planner.store.models import (
     MadeVector,
     change_model,

@@ -150,16 +150,18 @@ class _Again:
 
     def policy(self, again: Record) -> list[tuple[Drift, bool]]:
         """Return how today's settings differ from the recorded, and whether they would decide otherwise."""
-        values = self.engine.settings.to_dict()
-        differences = differing(self.config, {k: values.get(k) for k in self.config})
-        rows = [f"{name} was {was!r}, is {now!r}" for name, (was, now) in differences.items()]
+        rows: list[str] = []
         try:
+            settings = self.request.within(self.engine.settings)
+            values = settings.to_dict()
+            differences = differing(self.config, {k: values.get(k) for k in self.config})
+            rows = [f"{name} was {was!r}, is {now!r}" for name, (was, now) in differences.items()]
             request, _, budget = asked(self.engine, self.request)
             if budget != self.stored.selection.budget and not rows:
                 rows = [f"the budget was {self.stored.selection.budget.budget}, would be {budget.budget}"]
             if not rows:
                 return []
-            today = self.draft(self.engine.settings, request, budget).record()
+            today = self.draft(settings, request, budget).record()
         except RequestError as error:
             return [(Drift.of(DriftClass.POLICY, [*rows, f"today the request is refused: {error}"]), True)]
         if (today.plan_hash, today.pool_hash) == (again.plan_hash, again.pool_hash):

@@ -10,8 +10,7 @@ from planner.hashing import text_hash
 from planner.ingest import scope_id as id_of_scope
 from planner.pipeline.explain import read_record, recorded
 from planner.recall.frame import read_state
-from planner.store.connect import Connection, run
-from planner.store.queries import query
+from planner.store.connect import Connection, run, streamed
 from planner.store.read import keys
 from planner.store.retry import retried
 from planner.trace.diff import Diff, diff
@@ -38,8 +37,7 @@ def verify_ledger(engine: Engine, scope: str) -> LedgerVerified:
     scope_id = id_of_scope(scope)
     with engine.store.scoped(scope_id, "reader", snapshot=True) as conn:
         chain = Chain(scope_id, read_state(conn, scope, scope_id, None).last_tx)
-        cursor = conn.cursor(binary=True)
-        for row in cursor.stream(query("ledger_entries"), {"scope_id": scope_id}):
+        for row in streamed(conn, "ledger_entries", {"scope_id": scope_id}):
             chain.follow(Entry(*row))
     return chain.end(scope)
 

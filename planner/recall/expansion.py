@@ -69,7 +69,7 @@ def expand(
         "fanout": frame.request.fanout,
         "hop_decay": frame.settings.hop_decay,
     }
-    statement = compose("expand", edges=edges(frame), stale=query("stale_derivation"))
+    statement = compose("expand", edges=edges(frame), provenance=provenance())
     rows = run(conn, statement, params).fetchall()
     walked = {row[0]: row for row in rows if row[1] is not None}
     fresh = [node_id for node_id, row in walked.items() if row[4] is not None]
@@ -82,6 +82,11 @@ def expand(
         for node_id, row in walked.items()
     }
     return Expansion(reached, [Provenance(row[0], *row[5:]) for row in rows if row[5] is not None])
+
+
+def provenance() -> sql.Composed:
+    """Return the joins from a node `n` to its spans, their sources and the span ledger."""
+    return compose("provenance", stale=query("stale_derivation"))
 
 
 def edges(frame: Frame) -> sql.Composed:

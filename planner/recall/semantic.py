@@ -16,7 +16,8 @@ from psycopg import sql
 from planner.recall import structured
 from planner.recall.frame import MAX_HALFVEC_INDEX, MAX_VECTOR_INDEX, Frame, Vectors
 from planner.recall.score import NO_DECAY, Floats, fuse, rounding_slack, similarities, top_k
-from planner.store.connect import Connection, run, set_local
+from planner.store.connect import Connection, run
+from planner.store.local import set_local
 from planner.store.queries import compose
 
 MAX_ANN_FETCH = 1_000

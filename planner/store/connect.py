@@ -6,11 +6,11 @@ Both drop to a role of the planner, so that row security holds also under a supe
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, LiteralString, cast
 from uuid import UUID
 from weakref import WeakSet
@@ -23,6 +23,8 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from planner import errors
 from planner.store.arrays import BINARY_ARRAYS, array_literal
+from planner.store.call import CLOCKS_SECONDS, current, pause, sending
+from planner.store.local import forget, narrow, set_local
 from planner.store.queries import query
 from planner.store.resources import head_revision
 
@@ -58,14 +60,33 @@ class Server:
 class Store:
     """A connection pool with the scoped transactions that are the only way through it. Thread-safe."""
 
-    def __init__(self, pool: Pool, *, statement_timeout_ms: int = 30_000, owns_pool: bool = False) -> None:
-        """Wrap a pool; `owns_pool` says whether `close` closes it."""
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        pool_wait_ms: int = 2_000,
+        statement_timeout_ms: int = 30_000,
+        owns_pool: bool = False,
+    ) -> None:
+        """Wrap a pool; `owns_pool` says whether `close` closes it.
+
+        A call waits at most `pool_wait_ms` for a connection; outside of one, the wait is the pool's own.
+        """
         self.pool = pool
+        self.pool_wait_ms = pool_wait_ms
         self.statement_timeout_ms = statement_timeout_ms
         self._owns_pool = owns_pool
+        self._leases = set[object]()
 
     @classmethod
-    def open(cls, url: str, *, pool_size: int = 8, statement_timeout_ms: int = 30_000) -> Store:
+    def open(
+        cls,
+        url: str,
+        *,
+        pool_size: int = 8,
+        pool_wait_ms: int = 2_000,
+        statement_timeout_ms: int = 30_000,
+    ) -> Store:
         """Open a pool on `url`. Raises StoreUnavailable, SchemaBehind, SchemaAhead, MissingRoles."""
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=10):
@@ -80,7 +101,9 @@ class Store:
             )
         except psycopg.Error as error:
             raise translated(error) from error
-        store = cls(pool, statement_timeout_ms=statement_timeout_ms, owns_pool=True)
+        store = cls(
+            pool, pool_wait_ms=pool_wait_ms, statement_timeout_ms=statement_timeout_ms, owns_pool=True
+        )
         try:
             _ = store.server
         except BaseException:
@@ -108,6 +131,11 @@ class Store:
                 )
             _check_revision(conn)
             return Server(server_version, vector_version, vector_schema)
+
+    def check_schema(self) -> None:
+        """Look again whether the schema is this version's. Raises SchemaBehind, SchemaAhead, StoreError."""
+        with self._connection() as conn:
+            _check_revision(conn)
 
     @contextmanager
     def scoped(
@@ -146,12 +174,12 @@ class Store:
                 set_session = sql.SQL("SET search_path = planner, {}")
                 conn.execute(set_session.format(sql.Identifier(self.server.vector_schema)))
                 while alone and not lock_taken(conn, UPKEEP_KEY):
-                    time.sleep(LOCK_POLL_SECONDS)
+                    pause(LOCK_POLL_SECONDS)
                 yield conn
             finally:
                 if not conn.closed:
                     if alone:
-                        run(conn, "release_lock", {"key": UPKEEP_KEY})
+                        conn.execute(query("release_lock"), {"key": UPKEEP_KEY}, prepare=False)
                     conn.execute("RESET ROLE")
                     conn.execute("RESET search_path")
                     conn.autocommit = was_autocommit
@@ -174,8 +202,7 @@ class Store:
         is_ending = False
         try:
             with self._connection() as conn, conn.transaction():
-                opening = _SNAPSHOT if snapshot else b""
-                conn.execute(opening + _assignments(tuple(local.items())), prepare=False)
+                set_local(conn, local, before=_SNAPSHOT if snapshot else b"")
                 yield conn
                 is_ending = not snapshot
         except errors.StoreUnavailable as error:
@@ -186,11 +213,30 @@ class Store:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
+        call, wait = current(), None
+        if call is not None:
+            call.check()
+            wait = min(self.pool_wait_ms / 1_000, call.left)
+        lease = object()
         try:
-            with self.pool.connection() as conn:
+            with self.pool.connection(wait) as conn:
+                self._leases.add(lease)
+                forget(conn)
                 yield conn
         except psycopg.Error as error:
-            raise translated(error) from error
+            if isinstance(error, PoolTimeout) and len(self._leases) >= self.pool.max_size:
+                raise self.busy() from error  # otherwise it is the server that gives no connection
+            ended = call.ended(CLOCKS_SECONDS) if call and isinstance(error, pg.QueryCanceled) else None
+            raise ended or translated(error) from error
+        finally:
+            self._leases.discard(lease)
+
+    def busy(self) -> errors.StoreBusy:
+        """Return the error that says that every connection was in use for too long."""
+        return errors.StoreBusy(
+            f"all {self.pool.max_size} database connections are in use; try again, or raise pool_size",
+            retry_after=math.ceil(self.pool_wait_ms / 1_000),
+        )
 
 
 def run(
@@ -199,12 +245,27 @@ def run(
     params: Mapping[str, Any] | None = None,
 ) -> psycopg.Cursor[TupleRow]:
     """Execute a named or composed statement; lists go as array literals, results come in binary."""
-    statement = query(name_or_query) if isinstance(name_or_query, str) else name_or_query
     sent = {k: array_literal(v) if isinstance(v, list) else v for k, v in (params or {}).items()}
     if any(type(value) in BINARY_ARRAYS for value in sent.values()):
         _can_send_arrays(conn)
     cursor = conn.cursor(binary=True, row_factory=tuple_row)  # a caller's pool may have rows of another sort
-    return cursor.execute(statement, sent, prepare=False)
+    with sending(conn):
+        narrow(conn)
+        return cursor.execute(_statement(name_or_query), sent, prepare=False)
+
+
+def streamed(
+    conn: Connection, name_or_query: LiteralString | sql.Composed, params: Mapping[str, Any]
+) -> Iterator[TupleRow]:
+    """Yield the rows of a named or composed statement as they come, in binary; none of them is kept."""
+    with sending(conn):
+        narrow(conn)
+        cursor = conn.cursor(binary=True, row_factory=tuple_row)
+        yield from cursor.stream(_statement(name_or_query), params)
+
+
+def _statement(name_or_query: LiteralString | sql.Composed) -> sql.SQL | sql.Composed:
+    return query(name_or_query) if isinstance(name_or_query, str) else name_or_query
 
 
 def _can_send_arrays(conn: Connection) -> None:
@@ -219,12 +280,6 @@ def lock_taken(conn: Connection, key: int) -> bool:
     """Try to take a lock of the database for this session; say whether it is taken now."""
     row = run(conn, "take_lock", {"key": key}).fetchone()
     return row is not None and bool(row[0])
-
-
-def set_local(conn: Connection, values: Mapping[str, str | int]) -> None:
-    """Set values for the rest of the transaction; names are ours, never a caller's."""
-    if values:
-        conn.execute(_assignments(tuple(values.items())), prepare=False)
 
 
 def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
@@ -251,20 +306,6 @@ def translated(error: psycopg.Error) -> errors.PlannerError:
     ):
         return errors.StoreUnavailable(f"the database cannot be reached: {said}", sqlstate=error.sqlstate)
     return errors.StoreError(f"the database refused a statement: {said}", sqlstate=error.sqlstate)
-
-
-@lru_cache(maxsize=1_024)
-def _assignments(values: tuple[tuple[str, str | int], ...]) -> bytes:
-    """Return `SET LOCAL` statements with client-quoted literals; the dots of a name separate identifiers.
-
-    Kept, since the values of a scope are the same for each of its transactions.
-    """
-    parts = []
-    for name, value in values:
-        schemas = [sql.Identifier(part.strip()) for part in str(value).split(",")]
-        quoted = sql.SQL(", ").join(schemas) if name == "search_path" else sql.Literal(value)
-        parts.append(sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), quoted))
-    return sql.SQL("; ").join(parts).as_bytes(None)
 
 
 def _check_revision(conn: Connection) -> None:

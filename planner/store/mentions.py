@@ -19,7 +19,7 @@ from planner.store.arrays import Bigints
 from planner.store.changes import EdgeKey
 from planner.store.connect import Connection, by_name, run
 from planner.store.write import close_edges, write_edges
-from planner.types import MENTIONS, EdgeDraft, NodeDraft
+from planner.types import MENTIONS, OPEN_TX, EdgeDraft, NodeDraft
 
 MAX_TEXTS = 2_000
 """A new title is not looked for in older texts where each of its terms is in more of them than this."""
@@ -171,7 +171,8 @@ def _written_in(conn: Connection, scope_id: UUID, asked: Sequence[tuple[str, Ter
     rare = Bigints(np.array([row[2] for row in asked], dtype=np.int64))
     other = Bigints(np.array([row[3] for row in asked], dtype=np.int64))
     texts: dict[int, list[tuple[str, Terms]]] = {}
-    for place, node, terms in run(conn, "holding_both", {"scope_id": scope_id, "rare": rare, "other": other}):
+    params = {"scope_id": scope_id, "as_of": OPEN_TX - 1, "rare": rare, "other": other}
+    for place, node, terms in run(conn, "holding_both", params):
         texts.setdefault(place, []).append((node, unpack(terms)))
     pairs: set[Pair] = set()
     for place, found in texts.items():

@@ -115,7 +115,11 @@ class Places:
         return (own, current) if own and current and own.first_tx != current.first_tx else None
 
     def _learn_sources(self, refs: Iterable[SpanRef]) -> None:
-        unknown = sorted({ref.source_id for ref in refs} - self.sources.keys())
+        self.meet(ref.source_id for ref in refs)
+
+    def meet(self, source_ids: Iterable[str]) -> None:
+        """Look sources up that were not looked up yet."""
+        unknown = sorted(set(source_ids) - self.sources.keys())
         for source_id, klass, conversation, position, bases, *versions in (
             self.ask("deliver_sources", sources=unknown) if unknown else ()
         ):

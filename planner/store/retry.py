@@ -2,7 +2,8 @@
 
 What may be repeated is `retried`: it reads, or looks at what is there before it writes, so that the next
 attempt meets what was done as done. Other writes are tried again where the attempt before is known to have
-left nothing. A statement that ran into its timeout, or was cancelled, is not tried again.
+left nothing. A statement that ran into its timeout, or was cancelled, is not tried again; nor is work whose
+call has ended: it wakes up, and finds that it may send nothing more.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from planner.errors import StoreError
+from planner.store.call import pause
 from planner.store.connect import UNKNOWN, Store
 
 P = ParamSpec("P")
@@ -76,6 +78,7 @@ def attempts(store: Store, *, repeatable: bool = True) -> Retrying:
     return Retrying(
         retry=retry_if_exception(is_passing if repeatable else is_undone),
         wait=wait_random_exponential(multiplier=0.1, max=2.0),
+        sleep=pause,
         stop=stop_after_attempt(ATTEMPTS),
         before_sleep=again,
         reraise=True,

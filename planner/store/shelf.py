@@ -110,7 +110,7 @@ class ScopeShelf:
         layouts = self._layouts({key: list(spans) for key, spans in held.items()})
         rows = self._rows(layouts, neighbours)
         versions = {row.version for found in rows.values() for row in found}
-        volumes = self._volumes(sorted(versions.union(ref[:2] for ref in alone.values())))
+        volumes = self.volumes(sorted(versions.union(ref[:2] for ref in alone.values())))
         documents = {layout.key: _document(layout, rows, volumes) for layout in layouts}
         lone = {key: (volumes[ref[:2]], Passage(ref, 0, BODY)) for key, ref in alone.items()}
         return documents | {key: Document(key, False, (v,), (p,), 1) for key, (v, p) in lone.items()}
@@ -118,6 +118,21 @@ class ScopeShelf:
     def read(self, refs: Sequence[SpanRef]) -> list[bytes | None]:
         """Return the bytes of ranges of canonical text, None where a version is gone, erased or shorter."""
         return slices(self._places.conn, self._places.scope_id, refs)
+
+    def volumes(self, versions: Sequence[Version]) -> dict[Version, Volume]:
+        """Return what is said of source versions; one that is gone altogether counts as erased."""
+        self._places.meet(source_id for source_id, _ in versions)
+        sources, numbers = columns(versions, 2)
+        statement = compose("deliver_volumes", stale=query("stale_derivation"))
+        found = {key: Volume(*key, 0, trust="untrusted", erased=True) for key in versions}
+        for source_id, tx, length, *said, made_from, stale in (
+            self._places.ask(statement, sources=sources, versions=numbers, as_of=NOW) if versions else ()
+        ):
+            source = self._places.sources[source_id]
+            since = (source.superseded_by(tx), tuple(made_from or ()), stale)
+            about: Any = (source_id, tx, length, source.source_class, *said, *since)
+            found[source_id, tx] = Volume(*about)
+        return found
 
     def _layouts(self, held: Mapping[str, Sequence[SpanRef]]) -> list[_Layout]:
         books = {key: self._places.books(key) for key in held}
@@ -169,20 +184,6 @@ class ScopeShelf:
         turns = {node: _Turn(*said) for node, *said in self._places.ask("deliver_turns", nodes=wanted)}
         kept = {row.ref: turns.get(nodes[row.ref]) for row in lacking}
         return [row._replace(turn=kept.get(row.ref, row.turn)) for row in rows]
-
-    def _volumes(self, versions: Sequence[Version]) -> dict[Version, Volume]:
-        """Read what is said of source versions; one that is gone altogether counts as erased."""
-        sources, numbers = columns(versions, 2)
-        statement = compose("deliver_volumes", stale=query("stale_derivation"))
-        found = {key: Volume(*key, 0, trust="untrusted", erased=True) for key in versions}
-        for source_id, tx, length, *said, made_from, stale in (
-            self._places.ask(statement, sources=sources, versions=numbers, as_of=NOW) if versions else ()
-        ):
-            source = self._places.sources[source_id]
-            since = (source.superseded_by(tx), tuple(made_from or ()), stale)
-            about: Any = (source_id, tx, length, source.source_class, *said, *since)
-            found[source_id, tx] = Volume(*about)
-        return found
 
 
 def _document(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 GRID = 256
 """The trace holds terms as multiples of 1/256 (planner/recall/v2)."""
+
+TRACED = 128
+"""How many nodes, the best, keep the terms of their score in the trace."""
 
 _WORDS: Mapping[str, str] = {
     "cos": "similarity",
@@ -22,17 +26,29 @@ _WORDS: Mapping[str, str] = {
     "mention": "named or linked by a hit",
     "prf": "words of the hits",
     "joint": "completes a hit",
+    "names": "names of a hit",
 }
 
 
+def traced(recall: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what recall says of itself as it is recorded: terms of the best nodes alone, no raw scores."""
+    said = recall.get("terms")
+    if said is None:
+        return recall
+    best = dict(islice(said["of"].items(), TRACED))
+    return {**{k: v for k, v in recall.items() if k != "bm25"}, "terms": {**said, "of": best}}
+
+
 def terms_of(recall: Mapping[str, Any], node_id: str | None) -> dict[str, dict[str, float]] | None:
-    """Return the value and the weight of each term of a node's score that is not 0; None where unknown."""
+    """Return the value and the weight of each term of a node's score where neither is 0; None if unknown."""
     said = recall.get("terms")
     if said is None or node_id not in said["of"]:
         return None
     rows = zip(said["names"], said["of"][node_id], said["weights"], strict=True)
     return {
-        name: {"value": value / GRID, "weight": weight / said["per"]} for name, value, weight in rows if value
+        name: {"value": value / GRID, "weight": weight / said["per"]}
+        for name, value, weight in rows
+        if value and weight
     }
 
 

@@ -178,8 +178,8 @@ SELECT t.term, t.nodes
  WHERE t.scope_id = %(scope_id)s AND t.term = ANY (%(terms)s::bigint[]);
 
 -- name: holding_both
--- For each pair of terms, the first of which is rare, the current nodes that hold both, with their terms. LIMIT 1
--- changes no result: it keeps each join a look-up by its whole key.
+-- For each pair of terms, the first of which is rare, the nodes that hold both as of a transaction, with their terms.
+-- LIMIT 1 changes no result: it keeps each join a look-up by its whole key.
 SELECT w.i - 1, l.node_id, l.terms
   FROM unnest(%(rare)s::bigint[], %(other)s::bigint[]) WITH ORDINALITY AS w (rare, other, i)
  CROSS JOIN LATERAL (
@@ -197,7 +197,8 @@ SELECT w.i - 1, l.node_id, l.terms
  CROSS JOIN LATERAL (
        SELECT x.node_id, x.terms
          FROM planner.lexical x
-        WHERE x.scope_id = %(scope_id)s AND x.doc = p.doc AND x.tx_to = 9223372036854775807
+        WHERE x.scope_id = %(scope_id)s AND x.doc = p.doc
+          AND x.tx_from <= %(as_of)s AND x.tx_to > %(as_of)s
         LIMIT 1
       ) l;
 

@@ -65,8 +65,7 @@ SELECT leg, node_id, NULL, NULL, NULL FROM ({structured}) structured
 -- Each arm of the recursion reads a node's edges in the order of its index and stops after `fanout`; a node
 -- that `{restriction}` excludes is neither returned nor walked through. Every path goes on, not only the best
 -- one to each node: a worse path may end where the better one would return to itself.
--- Vectors come only for nodes whose similarity is not known yet. `{stale}` says of a cache whether what it was
--- made from has changed.
+-- Vectors come only for nodes whose similarity is not known yet.
 --
 -- LIMIT 1 and OFFSET 0 change no result: each key has one row. They keep every join a look-up by its whole key,
 -- where a join that PostgreSQL may reorder has been seen to read all nodes of the scope for each of them.
@@ -100,7 +99,7 @@ WITH RECURSIVE walk (node_id, hops, decay, path) AS (
 SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
        ns.source_id, ns.version_tx, ns.span_start, ns.span_end,
        s.kind, src.class, s.ascii_bytes, s.non_ascii_chars, s.text_hash,
-       v.byte_length, v.erased, CASE WHEN src.class = 'cache' THEN {stale} ELSE false END
+       v.byte_length, v.erased, v.stale
   FROM play p
  CROSS JOIN LATERAL (
        SELECT n.node_id, n.tx_from
@@ -117,6 +116,11 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
           AND p.hops IS NOT NULL AND p.node_id <> ALL (%(similar)s::text[])
         LIMIT 1
       ) e ON true
+{provenance}
+
+-- name: provenance
+-- A fragment of `expand` and of others: from a node `n` to its spans, their sources and the span ledger. `{stale}`
+-- says of a cache whether what it was made from has changed.
   LEFT JOIN LATERAL (
        SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
          FROM planner.node_span ns
@@ -130,13 +134,14 @@ SELECT p.node_id, p.hops, p.decay, p.path, e.vec,
         LIMIT 1
       ) src ON true
   LEFT JOIN LATERAL (
-       SELECT v.source_id, v.version_tx, v.byte_length, v.erased_tx IS NOT NULL AS erased
+       SELECT v.title, v.byte_length, v.erased_tx IS NOT NULL AS erased,
+              CASE WHEN src.class = 'cache' THEN {stale} ELSE false END AS stale
          FROM planner.source_version v
         WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
         LIMIT 1
       ) v ON true
   LEFT JOIN LATERAL (
-       SELECT s.kind, s.ascii_bytes, s.non_ascii_chars, s.text_hash
+       SELECT s.kind, s.speaker, s.ascii_bytes, s.non_ascii_chars, s.text_hash
          FROM planner.span s
         WHERE s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
           AND s.span_start = ns.span_start AND s.span_end = ns.span_end

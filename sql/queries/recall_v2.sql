@@ -65,45 +65,86 @@ SELECT l.node_id, s.score
  ORDER BY s.score DESC
  FETCH FIRST (%(k)s) ROWS WITH TIES;
 
--- name: forward
--- Of nodes inside `{restriction}`: their terms, the source, title and speaker of their first span, and which nodes
--- stand before and after them.
-SELECT w.node_id, l.length, l.terms, l.context, ns.source_id, v.title, s.speaker, before.src, after.dst
+-- name: texts
+-- The terms of nodes inside `{restriction}` (on `e`).
+SELECT l.node_id, l.length, l.terms, l.context
+  FROM unnest(%(asked)s::text[]) AS w (node_id)
+ CROSS JOIN LATERAL (
+       SELECT e.node_id, e.length, e.terms, e.context
+         FROM planner.lexical e
+        WHERE e.scope_id = %(scope_id)s AND e.node_id = w.node_id COLLATE "C"
+          AND e.tx_from <= %(as_of)s AND e.tx_to > %(as_of)s
+          AND {restriction}
+        LIMIT 1
+      ) l;
+
+-- name: voices
+-- Of nodes that somebody says: the source of their first span, and who says it.
+SELECT w.node_id, ns.source_id, s.speaker
   FROM unnest(%(asked)s::text[]) AS w (node_id)
  CROSS JOIN LATERAL (
        SELECT n.node_id, n.tx_from
          FROM planner.node n
         WHERE n.scope_id = %(scope_id)s AND n.node_id = w.node_id COLLATE "C"
           AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
-          AND {restriction}
         LIMIT 1
       ) n
-  LEFT JOIN LATERAL (
-       SELECT l.length, l.terms, l.context
-         FROM planner.lexical l
-        WHERE l.scope_id = %(scope_id)s AND l.node_id = n.node_id AND l.tx_from = n.tx_from
-        LIMIT 1
-      ) l ON true
-  LEFT JOIN LATERAL (
+ CROSS JOIN LATERAL (
        SELECT ns.source_id, ns.version_tx, ns.span_start, ns.span_end
          FROM planner.node_span ns
         WHERE ns.scope_id = %(scope_id)s AND ns.node_id = n.node_id AND ns.node_tx_from = n.tx_from
         ORDER BY ns.source_id, ns.version_tx, ns.span_start, ns.span_end
         LIMIT 1
-      ) ns ON true
-  LEFT JOIN LATERAL (
-       SELECT v.title
-         FROM planner.source_version v
-        WHERE v.scope_id = %(scope_id)s AND v.source_id = ns.source_id AND v.version_tx = ns.version_tx
-        LIMIT 1
-      ) v ON true
-  LEFT JOIN LATERAL (
+      ) ns
+ CROSS JOIN LATERAL (
        SELECT s.speaker
          FROM planner.span s
         WHERE s.scope_id = %(scope_id)s AND s.source_id = ns.source_id AND s.version_tx = ns.version_tx
-          AND s.span_start = ns.span_start AND s.span_end = ns.span_end
+          AND s.span_start = ns.span_start AND s.span_end = ns.span_end AND s.speaker IS NOT NULL
         LIMIT 1
-      ) s ON true
+      ) s;
+
+-- name: walk
+-- The nodes up to so many `steps` before and after the roots, as far as they are inside `{restriction}`.
+WITH RECURSIVE walk (node_id, is_before, steps) AS (
+    SELECT r.node_id COLLATE "C", way.is_before, 0
+      FROM unnest(%(asked)s::text[]) AS r (node_id)
+     CROSS JOIN (VALUES (true), (false)) AS way (is_before)
+    UNION ALL
+    SELECT near.node_id, w.is_before, w.steps + 1
+      FROM walk w
+     CROSS JOIN LATERAL (
+           (SELECT x.src AS node_id FROM {incoming} x WHERE x.predicate = 'next' AND w.is_before LIMIT 1)
+           UNION ALL
+           (SELECT x.dst FROM {outgoing} x WHERE x.predicate = 'next' AND NOT w.is_before LIMIT 1)
+          ) near
+     CROSS JOIN LATERAL (
+           SELECT 1
+             FROM planner.node n
+            WHERE n.scope_id = %(scope_id)s AND n.node_id = near.node_id
+              AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+              AND {restriction}
+            LIMIT 1
+          ) allowed
+     WHERE w.steps < %(steps)s
+)
+SELECT w.node_id FROM walk w WHERE w.steps > 0;
+
+-- name: standing
+-- Where nodes stand: whether that is inside `{restriction}`, between which nodes, in which spans; `{provenance}` is
+-- that of `expand`.
+SELECT w.node_id, n.is_inside, before.src, after.dst, v.title, s.speaker,
+       ns.source_id, ns.version_tx, ns.span_start, ns.span_end,
+       s.kind, src.class, s.ascii_bytes, s.non_ascii_chars, s.text_hash, v.byte_length, v.erased, v.stale
+  FROM unnest(%(asked)s::text[]) AS w (node_id)
+ CROSS JOIN LATERAL (
+       SELECT n.node_id, n.tx_from, {restriction} AS is_inside
+         FROM planner.node n
+        WHERE n.scope_id = %(scope_id)s AND n.node_id = w.node_id COLLATE "C"
+          AND n.tx_from <= %(as_of)s AND n.tx_to > %(as_of)s
+        LIMIT 1
+      ) n
+{provenance}
   LEFT JOIN LATERAL (SELECT x.src FROM {incoming} x WHERE x.predicate = 'next' LIMIT 1) before ON true
   LEFT JOIN LATERAL (SELECT x.dst FROM {outgoing} x WHERE x.predicate = 'next' LIMIT 1) after ON true;
 

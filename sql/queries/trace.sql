@@ -74,3 +74,20 @@ SELECT n.node_id, n.legs, n.score, n.similarity, n.hops, n.decay, n.path, n.cut
   FROM planner.plan_node n
  WHERE n.scope_id = %(scope_id)s AND n.plan_id = %(plan_id)s
  ORDER BY n.score DESC, n.node_id
+
+-- name: list_plans
+-- A page of a scope's plans, newest first: ids are ordered by time, so that all but the search in questions is
+-- a range of the primary key. A question is looked for as it is written, but for upper and lower case.
+SELECT p.plan_id, p.created_at, p.outcome, p.error_code,
+       coalesce(p.request ->> 'text', p.request -> 'parts' ->> 0),
+       p.budget_requested, p.budget, p.cap, p.used, p.counter, p.as_of, p.plan_model, p.score_model,
+       p.plan_hash, p.pool_hash, p.n_candidates,
+       (SELECT coalesce(sum(t.value::double precision), 0) FROM jsonb_each_text(p.timings) AS t),
+       p.n_selected, p.n_duplicate, p.n_unpackable, p.n_over_budget, p.n_over_source_cap, p.n_unsliceable
+  FROM planner.plan p
+ WHERE p.scope_id = %(scope_id)s AND p.plan_id >= %(first)s AND p.plan_id < %(before)s
+   AND (%(outcome)s::text IS NULL OR p.outcome = %(outcome)s)
+   AND (%(text)s::text IS NULL
+        OR strpos(lower(coalesce(p.request ->> 'text', p.request -> 'parts' ->> 0)), lower(%(text)s)) > 0)
+ ORDER BY p.plan_id DESC
+ LIMIT %(limit)s

@@ -245,3 +245,23 @@ UPDATE planner.scope AS s SET live_nodes = s.live_nodes + %(delta)s WHERE s.scop
 -- name: scope_tx
 -- The newest transaction of a scope, and when the scope was made.
 SELECT s.last_tx, s.created_at FROM planner.scope s WHERE s.scope_id = %(scope_id)s;
+
+-- name: versions_of_key
+-- The versions of these sources that were written for a caller's key, among the newest of each, and what was sent
+-- with it. Each is looked up by key: a conversation has as many versions as it was appended to.
+SELECT w.source_id, v.version_tx, l.detail ->> 'once_body'
+  FROM unnest(%(sources)s::text[]) AS w (source_id)
+ CROSS JOIN LATERAL (
+       SELECT x.version_tx
+         FROM planner.source_version x
+        WHERE x.scope_id = %(scope_id)s AND x.source_id = w.source_id COLLATE "C"
+        ORDER BY x.version_tx DESC
+        LIMIT %(limit)s
+      ) v
+ CROSS JOIN LATERAL (
+       SELECT y.detail
+         FROM planner.ledger y
+        WHERE y.scope_id = %(scope_id)s AND y.tx = v.version_tx
+       OFFSET 0
+      ) l
+ WHERE l.detail ->> 'once_key' = %(key)s;

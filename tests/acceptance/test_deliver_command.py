@@ -66,7 +66,7 @@ def test_a_question_is_answered_with_a_bundle_within_the_budget(corpus: Cli) -> 
     assert counter("openai:o200k_base", {}).count(ran.out) <= 900
     assert ran.out.splitlines()[1:-1] != []
     plan = corpus("show", data["plan"], "--json").json
-    assert (plan["budget_requested"], plan["request"]["min_score"]) == (450, 0.5)
+    assert (plan["budget_requested"], plan["request"]["min_score"]) == (630, 0.5)
     assert [kept["delivery_id"] for kept in plan["deliveries"]] == [data["delivery_id"]]
 
 

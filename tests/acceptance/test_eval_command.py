@@ -78,8 +78,17 @@ def test_a_worse_report_ends_with_1_and_names_what_fell_and_which_question(
 
 
 def test_the_commands_of_the_page_run(in_checkout: Cli) -> None:
-    evaluations = [command for block in blocks("console")[:3] for command in commands(block)]
-    assert [command[1] for command in evaluations] == ["run", "run", "compare", "check"]
+    said = [command for block in blocks("console") for command in commands(block)]
+    evaluations = [command for command in said if command[0] == "eval"]
+    assert [command[1] for command in evaluations] == [
+        "run",
+        "run",
+        "compare",
+        "check",
+        "run",
+        "sweep",
+        "fit",
+    ]
     printed = []
     for command in evaluations:
         ran = in_checkout(*command)
@@ -91,7 +100,7 @@ def test_the_commands_of_the_page_run(in_checkout: Cli) -> None:
 
 
 def test_the_commands_about_expectations_run(corpus: Cli, planned: str) -> None:
-    (block,) = blocks("console")[3:]
+    (block,) = (block for block in blocks("console") if "planner expect" in block)
     added, listed, checked = commands(block)
     scope = planned.partition(":")[0]
     ran = corpus(*(planned if word == "PLAN" else word for word in added))

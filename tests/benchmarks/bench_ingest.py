@@ -34,7 +34,8 @@ from planner.pipeline import ingest, tuning
 from planner.store.arrays import array_literal, vector_parameters
 from planner.store.connect import Connection, Role, Store, run
 from planner.store.schema import embedding, metadata
-from tests.benchmarks.bench_plan import SYLLABLES, database
+from tests.benchmarks.bench_plan import database
+from tests.benchmarks.wording import SYLLABLES
 
 MB = 1_000_000
 STAGES = ("parse", "embed", "compare", "write", "statistics", "rest", "whole")

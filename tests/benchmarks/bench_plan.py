@@ -1,10 +1,11 @@
-"""What `plan()` costs over the database work it cannot avoid.
+"""What `plan()` costs over the database work it cannot avoid, and the lexical leg beside the vector leg.
 
 The floor is the same SQL in the same run: the statements that the plan sent, replayed with their parameters,
 rows fetched, no Python work. It is given with the trace's insert and without (then the plan is compared with
-recall and texts alone). Run it by hand:
+recall and texts alone). The legs are two of the statements; the vector leg is exact, or with `--index` by the
+scope's own index. Run it by hand:
 
-    python -m tests.benchmarks.bench_plan --sizes 1000 10000 50000
+    python -m tests.benchmarks.bench_plan --sizes 1000 10000 50000 --score-model v1 v2
 """
 
 from __future__ import annotations
@@ -12,25 +13,34 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from planner import Planner
+from planner import EvidencePlan, Planner, Settings
 from planner.embedded import EmbeddedServer
 from planner.ingest import scope_id
 from planner.store.connect import Store
 from planner.store.upgrade import migrate
+from tests.benchmarks.wording import corpus, questions
 
-SYLLABLES = [consonant + vowel for consonant in "bdgklmnr" for vowel in "aeiou"]
+Model = Literal["v1", "v2"]
+
 QUESTIONS = 15
 ROUNDS = 3
+
+LEGS: Mapping[str, str] = {"vector": "WITH near", "lexical": "SELECT l.node_id, s.score"}
+"""How the statements of the legs begin; the search by the terms of the hits is a lexical leg too."""
+
+HEADER = (
+    "model   nodes   pool   plan ms  floor ms   ratio  without trace  trace/plan  vector ms  lexical ms  l/v"
+)
 
 
 class RecordingCursor(psycopg.Cursor[Any]):
@@ -45,79 +55,82 @@ class RecordingCursor(psycopg.Cursor[Any]):
         return self
 
 
-def corpus(nodes: int, seed: int = 7) -> Iterator[tuple[str, str]]:
-    """Yield Markdown documents that make about `nodes` nodes: 40 paragraphs under 4 headings each."""
-    random = Random(seed)
-    vocabulary = ["".join(random.choices(SYLLABLES, k=random.randint(2, 4))) for _ in range(3_000)]
-    for number in range(max(1, nodes // 46)):
-        blocks = [f"# Document {number}"]
-        for section in range(4):
-            blocks.append(f"## Section {section} of {random.choice(vocabulary)}")
-            blocks.extend(
-                " ".join(random.choices(vocabulary, k=random.randint(8, 60))).capitalize() + "."
-                for _ in range(10)
-            )
-        yield f"doc-{number:05}.md", "\n\n".join(blocks)
+@dataclass
+class Times:
+    """Seconds of plans, of their statements replayed, and of the legs among these."""
+
+    plan: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
+    trace: list[float] = field(default_factory=list)
+    legs: dict[str, list[float]] = field(default_factory=lambda: {leg: [] for leg in LEGS})
+
+    def line(self) -> str:
+        """Return medians in milliseconds, and their ratios."""
+        plan, floor, trace = (_median(times) for times in (self.plan, self.floor, self.trace))
+        vector, lexical = (_median(times) for times in self.legs.values())
+        return (
+            f"{plan:>9.1f} {floor + trace:>9.1f} {plan / (floor + trace):>7.2f} {plan / floor:>14.2f}"
+            f" {trace / plan:>11.0%} {vector:>10.1f} {lexical:>11.1f} {lexical / vector:>6.2f}"
+        )
 
 
-def measure(url: str, nodes: int) -> str:
-    """Load a scope, plan questions, and return a line: medians in milliseconds and their ratios."""
+def measure(url: str, nodes: int, models: Sequence[Model], *, indexed: bool) -> Iterator[str]:
+    """Load a scope, plan questions by each score model in turn, and yield a line for each."""
     with ConnectionPool(
         url, min_size=1, max_size=1, kwargs={"autocommit": True, "cursor_factory": RecordingCursor}
     ) as pool:
-        planner = Planner.from_pool(pool)
         scope = f"bench-{nodes}"
+        loader = Planner.from_pool(pool)
         for source_id, text in corpus(nodes):
-            planner.ingest_text(scope, source_id, text)
-        questions = [text.split("\n\n")[7][:200] for _, text in list(corpus(nodes))[:QUESTIONS]]
-        planner.plan(scope, questions[0])
-        plans, floors, traces = [], [], []
-        for question in questions * ROUNDS:
-            RecordingCursor.sent.clear()
-            started = time.perf_counter()
-            made = planner.plan(scope, question)
-            plans.append(time.perf_counter() - started)
-            sent = list(RecordingCursor.sent)
-            floors.append(_replayed(planner.engine.store, scope, sent[:-1]))
-            traces.append(_traced(planner.engine.store, scope, sent[-1]))
-    plan, floor, trace = (1_000 * statistics.median(times) for times in (plans, floors, traces))
-    pool_size = made.stats["candidates"]
-    return (
-        f"{nodes:>7} {pool_size:>6} {plan:>9.1f} {floor + trace:>9.1f} {plan / (floor + trace):>7.2f}"
-        f" {plan / floor:>13.2f} {trace / plan:>9.0%}"
-    )
+            loader.ingest_text(scope, source_id, text)
+        if indexed:
+            loader.build_index(scope)
+        asked = questions(nodes, QUESTIONS)
+        for model in models:
+            planner = Planner.from_pool(pool, settings=Settings(score_model=model, plan_model=model))
+            planner.plan(scope, asked[0])
+            times = Times()
+            for question in asked * ROUNDS:
+                made = _timed(planner, scope, question, times)
+            yield f"{model:<5} {nodes:>7} {made.stats['candidates']:>6} {times.line()}"
 
 
-def _replayed(store: Store, scope: str, sent: list[tuple[Any, Any]]) -> float:
-    def work(conn: Any) -> None:
-        for query, params in sent:
-            if params is not None:
-                cursor = conn.cursor(binary=True)
-                cursor.execute(query, params, prepare=False)
-                cursor.fetchall()
-
-    return _timed(store, scope, work)
-
-
-def _traced(store: Store, scope: str, statement: tuple[Any, Any]) -> float:
-    def work(conn: Any) -> None:
-        query, params = statement
-        conn.cursor(binary=True).execute(
-            query, {**params, "plan_id": _fresh(params["plan_id"])}, prepare=False
-        )
-
-    return _timed(store, scope, work)
-
-
-def _timed(store: Store, scope: str, work: Callable[[Any], None]) -> float:
+def _timed(planner: Planner, scope: str, question: str, times: Times) -> EvidencePlan:
+    RecordingCursor.sent.clear()
     started = time.perf_counter()
-    with store.scoped(scope_id(scope), "reader") as conn:
-        work(conn)
-    return time.perf_counter() - started
+    made = planner.plan(scope, question, allow_ungrounded=True)
+    times.plan.append(time.perf_counter() - started)
+    *sent, (insert, params) = list(RecordingCursor.sent)
+    took = _replayed(planner.engine.store, scope, sent)
+    times.floor.append(took[""])
+    for leg in LEGS:
+        times.legs[leg].append(took.get(leg, 0.0))
+    fresh = {**params, "plan_id": type(params["plan_id"])(int=params["plan_id"].int ^ 1)}
+    times.trace.append(_replayed(planner.engine.store, scope, [(insert, fresh)])[""])
+    return made
 
 
-def _fresh(plan_id: Any) -> Any:
-    return type(plan_id)(int=plan_id.int ^ 1)
+def _replayed(store: Store, scope: str, sent: Sequence[tuple[Any, Any]]) -> dict[str, float]:
+    """Return the seconds of all statements together, under no name, and of the first of each leg."""
+    took: dict[str, float] = {}
+    begun = time.perf_counter()
+    with store.scoped(scope_id(scope), "writer") as conn:
+        for query, params in sent:
+            if params is None:
+                continue
+            started = time.perf_counter()
+            cursor = conn.cursor(binary=True).execute(query, params, prepare=False)
+            if cursor.description:
+                cursor.fetchall()
+            text = query.as_string(None)
+            for leg, beginning in LEGS.items():
+                if text.startswith(beginning):
+                    took.setdefault(leg, time.perf_counter() - started)
+    return {**took, "": time.perf_counter() - begun}
+
+
+def _median(times: Sequence[float]) -> float:
+    return 1_000 * statistics.median(times)
 
 
 @contextmanager
@@ -137,13 +150,16 @@ def database(given: str | None) -> Iterator[str]:
 def main() -> None:
     """Measure the sizes of the command line on a server of its own, or on the URL given."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000], help="nodes a scope")
+    parser.add_argument("--score-model", nargs="+", choices=["v1", "v2"], default=["v1", "v2"])
+    parser.add_argument("--index", action="store_true", help="build each scope's vector index")
     parser.add_argument("--url", help="a migrated database; none: a temporary embedded server")
     given = parser.parse_args()
-    print("  nodes   pool   plan ms  floor ms   ratio  without trace  trace/plan")  # noqa: T201
+    print(HEADER)  # noqa: T201
     with database(given.url) as url:
         for nodes in given.sizes:
-            print(measure(url, nodes), flush=True)  # noqa: T201
+            for line in measure(url, nodes, given.score_model, indexed=given.index):
+                print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

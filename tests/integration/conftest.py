@@ -14,7 +14,7 @@ import pytest
 
 from planner import Planner, Settings
 from planner.embedded import EmbeddedServer
-from tests.integration.graph import Connection, circle_embedder, fresh_scope
+from tests.integration.graph import Connection, circle_embedder, fan, fresh_scope
 
 # Says the server's pid when it is a client, and stays one until its stdin ends.
 _CLIENT = """
@@ -100,3 +100,25 @@ def conn(shared_database_url: str) -> Iterator[Connection]:
 def scope() -> str:
     """Give a scope of the test's own in the shared database."""
     return fresh_scope()
+
+
+@pytest.fixture
+def victim(database_url: str) -> Iterator[Planner]:
+    """Give a planner on a database of its own, whose scope `s` holds a small graph."""
+    with Planner.connect(database_url, settings=Settings(), embedder=circle_embedder()) as planner:
+        fan(0, 30).into(planner, "s")
+        yield planner
+
+
+@pytest.fixture
+def other(database_url: str) -> Iterator[Connection]:
+    """Give another session of the same database, a superuser's."""
+    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
+        yield conn
+
+
+@pytest.fixture
+def observer(server_url: str, other: Connection) -> Iterator[Connection]:
+    """Give a session to look on from, which passes by a pooler: it is no client of it to the others."""
+    with psycopg.connect(server_url, dbname=other.info.dbname, autocommit=True) as conn:
+        yield conn

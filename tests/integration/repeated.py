@@ -85,6 +85,7 @@ READS: dict[str, tuple[str, Callable[[Planner, str, str], Any]]] = {
     "versions": ("plan_candidate", lambda planner, *_: planner.versions("s", "n0.txt")),
     "the row of a span": ("span", lambda planner, *_: planner.span_row("s", "n0.txt@1:0-14")),
     "the text of a span": ("source_version", lambda planner, *_: planner.slice_text("s", "n0.txt@1:0-14")),
+    "tokens": ("api_token", lambda planner, *_: planner.tokens("s")),
     "what may be pruned": ("plan", lambda planner, *_: planner.prunable_trace(LATER)),
 }
 """Each read, with a table that it reads; it is given two plans of `s`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_the_bundle_keeps_within_the_budget_and_the_plan_gets_its_share(
         )
         assert delivery.plan is not None
         requested = planner.load(delivery.plan).budget.requested
-        assert requested == (budget // 2 if unit == "auto" else budget)
+        assert requested == (math.floor(0.7 * budget) if unit == "auto" else budget)
         assert [record.delivery_id for record in planner.deliveries(delivery.plan)] == [delivery.delivery_id]
 
 

@@ -93,7 +93,7 @@ STATEMENTS: Mapping[str, Mapping[str, Any]] = {
     "close_titles": {"tx": 2, "sources": SOME_SOURCES},
     "titles_by_term": {"terms": SOME_TERMS},
     "term_counts": {"terms": SOME_TERMS},
-    "holding_both": {"rare": SOME_TERMS, "other": SOME_TERMS},
+    "holding_both": {"as_of": 1, "rare": SOME_TERMS, "other": SOME_TERMS},
     "current_mentions": {"nodes": SOME_NODES, "targets": SOME_NODES},
     "unindexed_still": {"nodes": SOME_NODES, "since": [1] * len(SOME_NODES)},
     "unindexed_versions": {"node_id": "n02900", "tx_from": 1, "limit": 10},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import psycopg
 import pytest
 
 from planner import Planner, Settings
@@ -32,13 +31,6 @@ def lossy(database_url: str) -> Iterator[tuple[Relay, Planner]]:
         for scope in ("one", "twin"):
             fill(planner, scope)
         yield between, planner
-
-
-@pytest.fixture
-def other(database_url: str) -> Iterator[Connection]:
-    """Give a session that nothing is between."""
-    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
-        yield conn
 
 
 @pytest.fixture
@@ -101,3 +93,11 @@ def test_a_turn_without_an_id_is_not_appended_again_and_the_error_says_why(
     assert caught.value.detail["outcome"] == "unknown"
     assert said() == []
     assert len(planner.source("one", "talk.json").spans) == 1
+
+
+def test_a_token_whose_answer_was_lost_is_there_once_and_works(lossy: tuple[Relay, Planner]) -> None:
+    between, planner = lossy
+    between.lose(b"INSERT INTO planner.api_token")
+    made = planner.create_token("one", label="a", permissions=["read"])
+    assert planner.tokens("one") == (made.token,)
+    assert planner.authenticate(made.text).scope == "one"

@@ -147,9 +147,9 @@ STATEMENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "WITH near",
         {"must": {"field": "source_id", "op": "eq", "value": "doc00040"}, "seeds": [{"node_id": "n00001"}]},
     ),
-    "expand": ("WITH RECURSIVE walk", {}),
+    "expand": ("WITH RECURSIVE walk (node_id, hops", {}),
     "expand, restricted": (
-        "WITH RECURSIVE walk",
+        "WITH RECURSIVE walk (node_id, hops",
         {"must": {"field": "trust", "op": "gte", "value": "external"}, "direction": "out"},
     ),
     "lexical_corpus_then": ("SELECT s.lexical, past", {**WORDS, "as_of": 1}),
@@ -157,8 +157,12 @@ STATEMENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "term_counts_then": ("SELECT r.term", {**WORDS, "as_of": 1}),
     "lexical_leg": ("SELECT l.node_id, s.score", WORDS),
     "lexical_leg, restricted": ("SELECT l.node_id, s.score", {**WORDS, "must": BLUE}),
-    "forward": ("SELECT w.node_id, l.length", WORDS),
-    "forward, restricted": ("SELECT w.node_id, l.length", {**WORDS, "must": BLUE}),
+    "texts": ("SELECT l.node_id, l.length", WORDS),
+    "texts, restricted": ("SELECT l.node_id, l.length", {**WORDS, "must": BLUE}),
+    "walk": ("WITH RECURSIVE walk (node_id, is_before", WORDS),
+    "walk, restricted": ("WITH RECURSIVE walk (node_id, is_before", {**WORDS, "must": BLUE}),
+    "standing": ("SELECT w.node_id, n.is_inside", WORDS),
+    "standing, restricted": ("SELECT w.node_id, n.is_inside", {**WORDS, "must": BLUE}),
     "links": ("(SELECT 'mentions' AS link", WORDS),
     "slices": ("SELECT w.i", {}),
     "counted": ("SELECT t.text_hash", {"counter": "openai:o200k_base"}),
@@ -267,7 +271,7 @@ def test_a_large_scope_is_searched_through_its_own_vector_index(
 
 
 def test_what_comes_after_the_search_is_planned_as_ever(indexed: Setting) -> None:
-    seen = indexed.explain("WITH RECURSIVE walk")
+    seen = indexed.explain("WITH RECURSIVE walk (node_id, hops")
     assert not any(node.get("Disabled") for node in seen)
     assert any(node["Node Type"] == "Sort" for node in seen)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -106,6 +105,19 @@ def test_a_mentioned_conversation_opens_with_its_first_turns_also_where_it_grew(
     led = {node for node, found in nodes_of(conn, plan).items() if "expansion" in found["legs"]}
     said = {s.text for s in plan.spans if s.verdict.candidate.node_id in led}
     assert said == {"Word 0.", "Word 1.", "Word 2."}
+
+
+def test_a_name_that_a_hit_shares_with_another_source_leads_there(
+    v2: Planner, conn: Connection, scope: str
+) -> None:
+    graph = crowd(Graph().node("hit", 170, text="The zephyr valve was made by Ada Brandt."), 260)
+    graph.node("near", 170, text="In Bergen lived Ada Brandt, of whom much more is to be said.")
+    graph.node("apart", 170, text="In Bergen lived Ada, Brandt did not.").into(v2, scope)
+    plan = ask(v2, scope, "zephyr valve")
+    assert terms(plan, "near")["names"] > 0
+    assert terms(plan, "apart")["names"] == 0
+    assert nodes_of(conn, plan)["near"]["path"] == ["hit", "near"]
+    assert "expansion" not in nodes_of(conn, ask(v2, scope, "zephyr valve", hops=0))["near"]["legs"]
 
 
 def test_an_edge_of_the_callers_own_counts_as_a_mention(v2: Planner, scope: str) -> None:
@@ -228,12 +240,13 @@ def test_other_weights_are_a_drift_of_the_code(
     Graph().node("a", 10, text="A zephyr valve.").node("b", 20, text="Aside.").into(v2, scope)
     plan, ours = ask(v2, scope, "zephyr valve"), weights()
     for changed in (ours, replace(ours, of={**ours.of, "cov": 1})):
-        monkeypatch.setattr(pool, "weights", partial(replace, changed, version="v2/0"))
+        other = replace(changed, version="v2/0")
+        monkeypatch.setattr(pool, "weights", {None: other}.__getitem__)
         found = v2.replan(plan.ref)
         assert found.identical == (changed is ours)
         (drift,) = found.notes if found.identical else found.drifts
         assert drift.drift == "code"
-        assert "score_weights was v2/1, is v2/0" in drift.evidence
+        assert f"score_weights was {ours.name}, is {other.name}" in drift.evidence
 
 
 def test_why_says_what_a_score_is_made_of(v2: Planner, planner: Planner, scope: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,28 +31,6 @@ from tests.integration.repeated import (
     waiting_pid,
 )
 from tests.integration.test_ingest_writers import assert_chained
-
-
-@pytest.fixture
-def victim(database_url: str) -> Iterator[Planner]:
-    """Give a planner on a database of its own, whose scope `s` holds a small graph."""
-    with Planner.connect(database_url, settings=Settings(), embedder=circle_embedder()) as planner:
-        fan(0, 30).into(planner, "s")
-        yield planner
-
-
-@pytest.fixture
-def other(database_url: str) -> Iterator[Connection]:
-    """Give another session of the same database, a superuser's."""
-    with psycopg.connect(database_url, autocommit=True, prepare_threshold=None) as conn:
-        yield conn
-
-
-@pytest.fixture
-def observer(server_url: str, other: Connection) -> Iterator[Connection]:
-    """Give a session to look on from, which passes by a pooler: it is no client of it to the others."""
-    with psycopg.connect(server_url, dbname=other.info.dbname, autocommit=True) as conn:
-        yield conn
 
 
 @pytest.fixture

@@ -36,6 +36,13 @@ def two_tenants_url(server_url: str, template_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def rows(module_database_url: str) -> Iterator[psycopg.Connection]:
+    """Connect as a superuser to the database that the tests of a module share, to count what is there."""
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
 def conn(two_tenants_url: str) -> Iterator[psycopg.Connection]:
     """Connect as a superuser, in a transaction that is rolled back at the end."""
     with psycopg.connect(two_tenants_url) as conn:

@@ -85,12 +85,14 @@ def _write(planner: Planner, scope: str) -> None:
 def _change(planner: Planner, scope: str) -> None:
     """Converse, withdraw, erase and derive."""
     turns = [
-        {"content": "Hello, Harbour, at 100.", "id": "m1"},
-        {"content": "Goodbye, Harbour, at 110.", "id": "m2"},
+        {"speaker": "Ada", "content": "Hello, Harbour, at 100.", "id": "m1"},
+        {"speaker": "Mira", "content": "Goodbye, Harbour, at 110.", "id": "m2"},
     ]
     for turn in turns:
         planner.append(scope, "talk.json", [turn])
     planner.append(scope, "talk.json", turns)
+    planner.append(scope, "talk.json", [{"content": "Once, at 130."}], idempotency_key="once")
+    planner.append(scope, "talk.json", [{"content": "Once, at 130."}], idempotency_key="once")
     planner.ingest_conversation(scope, "talk.json", turns)
     for said in (turns[:1], turns):
         planner.ingest_conversation(scope, "again.json", said)
@@ -130,6 +132,13 @@ def _ask_by_words(planner: Planner, scope: str) -> list[EvidencePlan]:
     plans = [
         ask(by_words, scope, text="The gate of the Second Harbour at 0"),
         ask(by_words, scope, text="The gate of the Second Harbour at 0", as_of=2, window=window),
+        ask(
+            by_words,
+            scope,
+            match={"field": "kind", "op": "eq", "value": "message"},
+            structured_limit=1,
+            hops=0,
+        ),
     ]
     planner.replan(plans[0].ref)
     return plans
@@ -140,6 +149,7 @@ def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
     for what in ("far.txt@2:0-8", "far", "doc.md", "The end at 80", "nothing of the sort", "aside"):
         planner.why(narrow.ref, what)
     planner.load(narrow.ref)
+    planner.plans(scope, text="AT 0", limit=1)
     planner.replay(narrow.ref)
     planner.replan(narrow.ref)
     planner.diff(narrow.ref, plans[0].ref)
@@ -158,6 +168,23 @@ def _look(planner: Planner, scope: str, plans: list[EvidencePlan]) -> None:
     planner.sources(scope)
     planner.source(scope, "doc.md")
     planner.source(scope, "talk.json")
+    planner.source_text(scope, "talk.json", limit=1)
+    planner.source_use(scope, "doc.md")
+    planner.texts(scope, [planner.source(scope, "doc.md").spans[0].ref])
+    planner.volumes(scope, [("doc.md", 1)])
+    planner.recalled(plans[0].ref)
+    planner.read_source(scope, "talk.json", start=f"{planner.source(scope, 'talk.json').version_tx}:0")
+    planner.evidence_ref(narrow.ref, "E1")
+    planner.overview(scope)
+    _let_in(planner, scope)
+
+
+def _let_in(planner: Planner, scope: str) -> None:
+    for label in ("one", "two"):
+        made = planner.create_token(scope, label=label, permissions=["read"])
+        planner.authenticate(made.text)
+    planner.revoke_token(scope, made.token.token_id)
+    planner.tokens(scope)
 
 
 def _index(planner: Planner, scope: str) -> None:

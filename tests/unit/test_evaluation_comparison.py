@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from planner.errors import MalformedInput, RequestError, UnreadableInput
+from planner.evaluation.asking import Asked, AtBudget, Got
 from planner.evaluation.comparison import check, compare, sign_test
 from planner.evaluation.corpora import Question
 from planner.evaluation.report import SPECIFIED, encoded, report
-from planner.evaluation.runner import Asked, AtBudget, Got, Run
+from planner.evaluation.runner import Run
 from planner.evaluation.stored import StoredReport, read_reports
 from planner.settings import Settings
 from planner.types import Unit

@@ -29,6 +29,7 @@ EVERYTHING: dict[str, Any] = {
     "context_window": 1000,
     "counter": "utf8-bytes-v1",
     "plan_model": "v2",
+    "profile": "diverse",
     "allow_ungrounded": True,
     "as_of": 7,
 }
@@ -97,6 +98,7 @@ def test_a_request_survives_its_own_json() -> None:
         ("context_window", 0),
         ("counter", ""),
         ("plan_model", "v3"),
+        ("profile", "wide"),
         ("allow_ungrounded", "yes"),
         ("as_of", -1),
         ("as_of", "2026-01-01"),
@@ -184,3 +186,20 @@ def test_a_request_lowers_the_operator_s_limits_and_never_raises_them() -> None:
     assert (effective.k, effective.max_spans, effective.budget_tokens) == (3, 100, settings.default_budget)
     with pytest.raises(RequestError, match="k = 11 is above the operator's limit 10"):
         PlanRequest(**ASKED, k=11).effective(settings)
+
+
+def test_a_profile_narrows_the_operator_s_cap_and_never_widens_it() -> None:
+    settings = load({"profile": "document", "max_frac_per_source": 0.6}, environ={}).settings
+    narrowed = PlanRequest(**ASKED, profile="diverse").within(settings)
+    assert (narrowed.profile, narrowed.max_frac_per_source) == ("diverse", 0.4)
+    with pytest.raises(RequestError, match=r"'document' lets one source take 1 of a plan, above .* 0\.4"):
+        PlanRequest(**ASKED, profile="document").within(narrowed)
+    tight = load({"max_frac_per_source": 0.3, "profile": "document"}, environ={}).settings
+    with pytest.raises(RequestError, match=r"'diverse' lets one source take 0\.4 .* limit 0\.3"):
+        PlanRequest(**ASKED, profile="diverse").within(tight)
+
+
+@pytest.mark.parametrize("profile", [None, "document"])
+def test_without_a_profile_or_with_the_operator_s_own_nothing_changes(profile: Any) -> None:
+    settings = load({"profile": "document", "max_frac_per_source": 0.6}, environ={}).settings
+    assert PlanRequest(**ASKED, profile=profile).within(settings) is settings

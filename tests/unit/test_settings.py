@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
 from planner.errors import SettingsError
-from planner.settings import DEFAULT_KIND_PRIORS, Settings, load, mask_password
+from planner.settings import DEFAULT_KIND_PRIORS, PROFILES, Profile, Settings, load, mask_password
 
 
 def write(folder: Path, text: str) -> Path:
@@ -84,6 +85,8 @@ def test_tables_are_merged_key_by_key(tmp_path: Path) -> None:
         ("max_budget", 0, "greater than or equal to 1"),
         ("default_budget", -1, "greater than or equal to 1"),
         ("plan_model", "v3", "'v1' or 'v2'"),
+        ("profile", "wide", "'diverse' or 'document'"),
+        ("profile", [], "'diverse' or 'document'"),
         ("method", "fast", "'auto', 'exact' or 'ann'"),
         ("trace", "async", "'sync' or 'off'"),
         ("counter", 5, "valid string"),
@@ -107,6 +110,26 @@ def test_a_value_out_of_range_is_refused_by_key_value_range_and_origin(
         else value
     )
     assert repr(shown) in message
+
+
+def test_a_profile_gives_defaults_and_what_is_set_wins_whoever_sets_it(tmp_path: Path) -> None:
+    assert load(environ={}).settings == load({"profile": "diverse"}, environ={}).settings
+    file = write(tmp_path, "[planner]\nprofile = 'document'\n")
+    loaded = load(file=file, environ={})
+    assert loaded.settings.max_frac_per_source == 1.0
+    assert loaded.origins["max_frac_per_source"] == "profile document"
+    assert loaded.origins["profile"] == f"file {file}"
+    set_beside = load(file=file, environ={"PLANNER_MAX_FRAC_PER_SOURCE": "0.7"})
+    assert set_beside.settings.max_frac_per_source == 0.7
+    assert set_beside.origins["max_frac_per_source"] == "environment"
+    assert load({"profile": "diverse"}, file=file, environ={}).settings.max_frac_per_source == 0.4
+
+
+@pytest.mark.parametrize("name", get_args(Profile))
+def test_every_profile_is_a_bundle_of_settings_that_may_be(name: Profile) -> None:
+    settings = Settings(profile=name)
+    assert {key: getattr(settings, key) for key in PROFILES[name]} == PROFILES[name]
+    assert settings == Settings(profile=name, **PROFILES[name])
 
 
 @pytest.mark.parametrize("prior", [0.0, -0.1, 1.01, float("inf")])

@@ -5,17 +5,18 @@ All sums are of integers; what is divided is divided once, so that no order of e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from planner.ingest import source_node_id
 from planner.lexical.packing import content, numbers, sequence
 from planner.recall.v2.bm25 import Corpus, Floats, Ints, contributions, idf, min_max, on_grid
 from planner.recall.v2.question import Question
-from planner.recall.v2.texts import Texts
+from planner.recall.v2.texts import Counts, Place, Texts
 
 BEST = 200
 """The place in a leg whose score counts as nothing (min-max)."""
@@ -33,77 +34,98 @@ class Links:
     """What the hits lead to.
 
     `named` are the nodes of sources that a hit's text names, with how many texts do; `edges` the nodes to
-    which the caller's own edges lead, with their confidence. `feedback` weighs the terms of the hits, and
+    which the caller's own edges lead, with their confidence; `names` the nodes that share names with a hit,
+    with the IDF of these together. `feedback` weighs the terms of the hits, and
     `feedback_span` are the scores of the best and of the 200th by them.
     """
 
     hits: Sequence[Hit]
     named: Mapping[str, Mapping[str, int]]
     edges: Mapping[str, Mapping[str, float]]
+    names: Mapping[str, Mapping[str, int]]
     counts: Mapping[int, int]
     feedback: tuple[Ints, Ints]
     feedback_span: tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """Everything by which the texts in play are scored; `counts` are of terms, by number, in the scope."""
+class Legs:
+    """The question, and by what both legs are made comparable: all similarities, and the span of BM25."""
 
     question: Question
     corpus: Corpus
-    texts: Texts
     cos: Mapping[str, float]
     lexical_span: tuple[int, int]
-    title_share: Mapping[str, float]
-    source_nodes: Mapping[str, str]
 
     @cached_property
-    def counts(self) -> Ints:
-        """How often each term of the question is in each text."""
-        return self.texts.counts(self.question.terms)
+    def _cos_span(self) -> tuple[float, float]:
+        sims = sorted(self.cos.values(), reverse=True) or [0.0]
+        return sims[0], sims[min(BEST, len(sims)) - 1]
+
+    def similarity(self, nodes: Sequence[str]) -> Floats:
+        """Return the similarity of each node, min-max; 0 where the leg did not find it."""
+        return min_max(np.array([self.cos.get(node, 0.0) for node in nodes]), *self._cos_span)
+
+    def bm25(self, counts: Counts) -> Floats:
+        """Return BM25 of texts, min-max."""
+        return min_max(bm25(counts, self.question, self.corpus), *self.lexical_span)
+
+
+def bm25(counts: Counts, question: Question, corpus: Corpus) -> Ints:
+    """Return BM25 of texts by all terms of the question."""
+    scores: Ints = contributions(*counts, corpus) @ question.idf
+    return scores
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Everything by which the nodes of the pool, `texts`, are scored.
+
+    `near` are nodes beside them that are not in the pool; `counts` are of the pool, then of `near`. `voices`
+    are sources with who speaks in them.
+    """
+
+    legs: Legs
+    texts: Texts
+    places: Sequence[Place]
+    near: Sequence[str]
+    counts: Counts
+    voices: Collection[tuple[str, str]]
+    title_share: Mapping[str, float]
+
+    @cached_property
+    def _has(self) -> Ints:
+        """Whether a term of the question is in a text, 1 or 0; the last row is of what is not in play."""
+        return np.pad(np.minimum(self.counts.of, 1), ((0, 1), (0, 0)))
 
     @cached_property
     def has(self) -> Ints:
-        """Whether it is there: 1 or 0."""
-        return np.minimum(self.counts, 1)
+        """Whether each term of the question is in each text of the pool: 1 or 0."""
+        return self._has[: len(self.places)]
 
     @cached_property
-    def bm(self) -> Floats:
-        """BM25 of the question, min-max."""
-        scores = contributions(self.counts, self.texts.lengths, self.corpus) @ self.question.idf
-        return min_max(scores, *self.lexical_span)
-
-    @cached_property
-    def first(self) -> Floats:
-        """The first stage: half the sum of both legs."""
-        return (self._cos + self.bm) / 2.0
-
-    @cached_property
-    def _cos(self) -> Floats:
-        sims = sorted(self.cos.values(), reverse=True)
-        if not sims:
-            return np.zeros(len(self.texts.of))
-        mine = np.array([self.cos.get(text.node_id, 0.0) for text in self.texts.of])
-        return min_max(mine, sims[0], sims[min(BEST, len(sims)) - 1])
+    def title(self) -> Floats:
+        """The share of each node's title that the question has."""
+        return np.array([self.title_share.get(place.title or "", 0.0) for place in self.places])
 
     def base(self) -> dict[str, Ints]:
         """Return the terms that need no links, by name."""
-        question, has = self.question, self.has
-        none = np.zeros(len(self.texts.of))
-        share = has @ question.idf / question.total
-        before, after = self.texts.beside("before"), self.texts.beside("after")
-        around = np.vstack((has, np.zeros((1, has.shape[1]), dtype=np.int64)))
-        new = np.maximum(around[before], around[after]) * (1 - has)
-        title = np.array([self.title_share.get(text.title or "", 0.0) for text in self.texts.of])
+        question, has, pool = self.legs.question, self.has, slice(len(self.places))
+        cos = self.legs.similarity([*self.texts.nodes, *self.near])
+        bm = self.legs.bm25(self.counts)
+        before = self._rows_of([place.before for place in self.places])
+        after = self._rows_of([place.after for place in self.places])
+        new = np.maximum(self._has[before], self._has[after]) * (1 - has)
+        rarest = has[:, question.rarest] if len(question.terms) else np.zeros(len(self.places))
         found = {
-            "cos": self._cos,
-            "lex": np.maximum(0.0, 2.0 * self.bm - 1.0),
-            "cov": share,
-            "rarest": has[:, question.rarest].astype(np.float64) if len(question.terms) else none,
-            "title": title,
-            "titlefull": (title == 1.0).astype(np.float64),
+            "cos": cos[pool],
+            "lex": np.maximum(0.0, 2.0 * bm[pool] - 1.0),
+            "cov": has @ question.idf / question.total,
+            "rarest": rarest.astype(np.float64),
+            "title": self.title,
+            "titlefull": (self.title == 1.0).astype(np.float64),
             "pair": self._pair(),
-            "prev": np.append(self.first, 0.0)[before],
+            "prev": np.append((cos + bm) / 2.0, 0.0)[before],
             "nbnew": new @ question.idf / question.total,
             "spk": self._speakers(),
         }
@@ -111,57 +133,91 @@ class Scorer:
 
     def linked(self, links: Links) -> dict[str, Ints]:
         """Return the terms that the hits give, by name."""
-        none = np.zeros(len(self.texts.of))
-        mention, joint = none.copy(), none.copy()
-        for hit in links.hits:
+        asked = {int(term) for term in self.legs.question.terms}
+        rare = [self._rare(hit, links.counts, asked) for hit in links.hits]
+        fed, weights = links.feedback
+        terms = np.unique(np.concatenate((fed, *rare)))
+        counts = self.texts.counts(terms)
+        mention, joint, names = np.zeros((3, len(self.places)))
+        for hit, shared in zip(links.hits, rare, strict=True):
             mention = np.maximum(mention, hit.weight * self._mentioned(hit, links))
-            joint = np.maximum(joint, self._joint(hit, links))
-        terms, weights = links.feedback
-        scores = contributions(self.texts.counts(terms), self.texts.lengths, self.corpus) @ weights
-        prf = min_max(scores, *links.feedback_span)
+            names = np.maximum(names, hit.weight * self._names(hit, links))
+            there = np.minimum(counts[:, np.searchsorted(terms, shared)], 1)
+            joint = np.maximum(joint, self._joint(hit, there @ self._idf(shared, links.counts)))
+        scores = contributions(counts[:, np.searchsorted(terms, fed)], self.texts.lengths, self.legs.corpus)
+        prf = min_max(scores @ weights, *links.feedback_span)
         # A term common to many texts does not find any by itself, so that one may be above the best found.
-        found = {"mention": mention, "prf": np.minimum(prf, 1.0), "joint": joint}
+        found = {"mention": mention, "prf": np.minimum(prf, 1.0), "joint": joint, "names": names}
         return {name: on_grid(values) for name, values in found.items()}
 
+    def _rows_of(self, nodes: Sequence[str | None]) -> Ints:
+        """Return the rows of nodes among all texts, the last where one is not in play."""
+        return np.array([self._rows.get(node or "", -1) for node in nodes], dtype=np.int64)
+
+    @cached_property
+    def _rows(self) -> Mapping[str, int]:
+        return {node: i for i, node in enumerate((*self.texts.nodes, *self.near))}
+
+    @cached_property
+    def _in_source(self) -> Mapping[str, Sequence[int]]:
+        """The positions of the nodes in each source, by the node of the source."""
+        found: dict[str, list[int]] = {}
+        for at, place in enumerate(self.places):
+            found.setdefault(place.source_id or "", []).append(at)
+        return {source_node_id(source): places for source, places in found.items()}
+
     def _mentioned(self, hit: Hit, links: Links) -> Floats:
-        named, edges = links.named[hit.node_id], links.edges[hit.node_id]
-        out = np.zeros(len(self.texts.of))
-        for i, text in enumerate(self.texts.of):
-            times = named.get(self.source_nodes.get(text.source_id or "", ""), 0)
-            if times:
-                out[i] = (1.0 - self.title_share.get(text.title or "", 0.0)) / float(np.sqrt(float(times)))
-            out[i] = max(out[i], edges.get(text.node_id, 0.0))
+        out = np.zeros(len(self.places))
+        for source, times in links.named[hit.node_id].items():
+            own = list(self._in_source.get(source, ()))
+            out[own] = (1.0 - self.title[own]) / float(np.sqrt(float(times)))
+        for node, confidence in links.edges[hit.node_id].items():
+            if node in self.texts.at:
+                at = self.texts.at[node]
+                out[at] = max(out[at], confidence)
         return out
 
-    def _joint(self, hit: Hit, links: Links) -> Floats:
+    def _names(self, hit: Hit, links: Links) -> Floats:
+        """Return how much nodes of other sources share of a hit's names, in names that one text alone has."""
+        out = np.zeros(len(self.places))
+        own = self.places[self.texts.at[hit.node_id]].source_id
+        for node, mass in links.names[hit.node_id].items():
+            at = self.texts.at.get(node)
+            if at is not None and self.places[at].source_id != own:
+                out[at] = min(mass / idf(1, self.legs.corpus.nodes), 1.0)
+        return out
+
+    def _rare(self, hit: Hit, counts: Mapping[int, int], asked: set[int]) -> Ints:
+        """Return the terms of a hit that few texts have, but another has too, apart from the question's."""
+        limit = max(3, self.legs.corpus.nodes // 30)
+        terms, _ = self.texts.frequencies_of(self.texts.at[hit.node_id])
+        rare = [t for t in terms.tolist() if 1 < counts.get(t, 0) <= limit and t not in asked]
+        return np.array(rare, dtype=np.int64)
+
+    def _idf(self, terms: Ints, counts: Mapping[int, int]) -> Ints:
+        return np.array([idf(counts[t], self.legs.corpus.nodes) for t in terms.tolist()], dtype=np.int64)
+
+    def _joint(self, hit: Hit, shared: Ints) -> Floats:
         """Return the question's share that is new beside the hit, where rare terms of it are shared."""
-        at = self.texts.at[hit.node_id]
-        asked, limit = set(self.question.terms.tolist()), max(3, self.corpus.nodes // 30)
-        rare = [
-            term
-            for term in self.texts.terms_of(at).tolist()
-            if term not in asked and 1 < links.counts.get(term, 0) <= limit
-        ]
-        weights = np.array([idf(links.counts[term], self.corpus.nodes) for term in rare], dtype=np.int64)
-        shared = np.minimum(self.texts.counts(np.array(rare, dtype=np.int64)), 1) @ weights
-        shared[at] = 0
-        new = (self.has * (1 - self.has[at])) @ self.question.idf / self.question.total
-        kin = np.minimum(shared / (2.0 * idf(1, self.corpus.nodes)), 1.0)
+        question, at = self.legs.question, self.texts.at[hit.node_id]
+        new = (self.has * (1 - self.has[at])) @ question.idf / question.total
+        kin = np.minimum(shared / (2.0 * idf(1, self.legs.corpus.nodes)), 1.0)
+        kin[at] = 0.0
         joint: Floats = kin * new
         return joint
 
     def _pair(self) -> Floats:
-        question = self.question
-        num, den = np.zeros(len(self.texts.of), dtype=np.int64), 0
-        held = {text.title for text in self.texts.of if self.title_share.get(text.title or "", 0.0) > 0.0}
-        titles = {title: numbers(sequence(title or "")) for title in held}
+        question = self.legs.question
+        num, den = np.zeros(len(self.places), dtype=np.int64), 0
+        held = {place.title or "" for place, share in zip(self.places, self.title, strict=True) if share}
+        titles = {title: numbers(sequence(title)) for title in held}
         for first, second in question.pairs:
             a, b = int(question.terms[first]), int(question.terms[second])
             weight = int(question.idf[first] + question.idf[second])
             titled = {t for t, seq in titles.items() if bool(((seq[:-1] == a) & (seq[1:] == b)).any())}
             there = self.texts.with_pair(a, b)
             if titled:
-                there |= np.array([text.title in titled for text in self.texts.of])
+                there |= np.array([place.title in titled for place in self.places])
             num += weight * there
             den += weight
         return num / (den or 1)
@@ -169,46 +225,14 @@ class Scorer:
     def _speakers(self) -> Floats:
         """Return 1 where the question names the speaker, -1 where another who takes part in the talk."""
         together: dict[str, set[str]] = {}
-        for text in self.texts.of:
-            if text.speaker and text.source_id:
-                together.setdefault(text.source_id, set()).add(text.speaker)
+        for source, speaker in self.voices:
+            together.setdefault(source, set()).add(speaker)
         everyone = {speaker for speakers in together.values() for speaker in speakers}
-        named = {speaker for speaker in everyone if self.question.words & content(speaker)}
+        named = {speaker for speaker in everyone if self.legs.question.words & content(speaker)}
         partners: dict[str, set[str]] = {}
         for speakers in together.values():
             for speaker in speakers:
                 partners.setdefault(speaker, set()).update(speakers)
-        out = np.zeros(len(self.texts.of))
-        for i, text in enumerate(self.texts.of):
-            if text.speaker in named:
-                out[i] = 1.0
-            elif text.speaker and named & partners.get(text.speaker, set()):
-                out[i] = -1.0
-        return out
-
-
-def feedback(
-    texts: Texts,
-    hits: Sequence[Hit],
-    question: Question,
-    counts: Mapping[int, int],
-    corpus: Corpus,
-    limit: int,
-) -> tuple[Ints, Ints]:
-    """Return the terms that weigh most in the hits, apart from the question's, and their weights."""
-    asked = set(question.terms.tolist())
-    mass: dict[int, int] = {}
-    for hit in hits:
-        at = texts.at[hit.node_id]
-        terms = np.array([t for t in texts.terms_of(at).tolist() if t not in asked and t in counts], np.int64)
-        scores = contributions(texts.counts(terms)[[at]], texts.lengths[[at]], corpus)[0]
-        share = int(np.rint(hit.weight * 256.0))
-        for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
-            mass[term] = mass.get(term, 0) + share * score * idf(counts[term], corpus.nodes)
-    best = sorted((term for term in mass if mass[term] > 0), key=lambda term: (-mass[term], term))[:limit]
-    if not best:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    top = mass[best[0]]
-    weighed = [(term, (mass[term] * 256 + top // 2) // top) for term in best]
-    weights = [weight * idf(counts[term], corpus.nodes) for term, weight in weighed]
-    return np.array(best, np.int64), np.array(weights, np.int64)
+        against = {speaker for speaker, others in partners.items() if named & others} - named
+        said = [place.speaker for place in self.places]
+        return np.array([float(who in named) - float(who in against) for who in said])

@@ -7,20 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from planner.lexical.packing import finding
-from planner.recall.expansion import Expansion, expand
+from planner.recall.expansion import Expansion
 from planner.recall.frame import Frame
 from planner.recall.semantic import Semantic, nearest
 from planner.recall.structured import Structured
 from planner.recall.v2.features import BEST
 from planner.recall.v2.lexical import Index
 from planner.recall.v2.question import asked, spoken
-from planner.recall.v2.stages import Features, Play
+from planner.recall.v2.stages import Play, Scored
 from planner.recall.v2.weights import weights
 from planner.store.connect import Connection
 from planner.types import Reached, RecalledNode
-
-TRACED = 128
-"""How many nodes, the best, keep the terms of their score in the trace."""
 
 
 def found_by_v2(
@@ -34,13 +31,10 @@ def found_by_v2(
     index = Index.of(conn, wide)
     semantic, structured = nearest(conn, wide)
     play = _play(index, semantic)
-    play.add([*semantic.similarities, *play.lexical, *structured.scores])
-    if frame.request.hops:
-        play.around()
-    features = play.features(play.link())
-    nodes = _nodes(wide, play, features, semantic, structured)
-    provenance = expand(conn, wide, (), [node.node_id for node in nodes], semantic.similarities)
-    return semantic, structured, nodes, provenance, _stats(play, features, nodes, semantic)
+    play.begin({*semantic.similarities, *play.lexical, *structured.scores})
+    scored = play.scored(play.link())
+    nodes = _nodes(wide, play, scored, semantic, structured)
+    return semantic, structured, nodes, Expansion({}, play.provenance), _stats(play, scored, nodes)
 
 
 def widened(frame: Frame) -> Frame:
@@ -56,14 +50,15 @@ def _play(index: Index, semantic: Semantic) -> Play:
     index.count(terms)
     question = asked(formulations, {t: index.idf(t) for t in terms if index.counts[t] > 0})
     lexical = index.nearest(question.terms, question.idf, request.k or BEST)
-    return Play(index, question, weights(), semantic.similarities, lexical)
+    of = weights(index.frame.settings.score_weights)
+    return Play(index, question, of, semantic.similarities, lexical)
 
 
 def _nodes(
-    frame: Frame, play: Play, features: Features, semantic: Semantic, structured: Structured
+    frame: Frame, play: Play, scored: Scored, semantic: Semantic, structured: Structured
 ) -> tuple[RecalledNode, ...]:
     """Score what is in play; what the request itself names keeps the larger of its own score and that."""
-    scores = {node: play.weights.score(play.total(terms)) for node, terms in features.items()}
+    scores = dict(zip(scored.nodes, map(play.weights.score, scored.totals), strict=True))
     for node, score in structured.scores.items():
         scores[node] = max(score, scores.get(node, 0.0))
     order = sorted(scores, key=lambda node: (-scores[node], node))
@@ -94,20 +89,18 @@ def _reached(play: Play, node: str, semantic: Semantic) -> Reached | None:
     return Reached(len(path) - 1, confidence, path, semantic.similarities.get(node))
 
 
-def _stats(
-    play: Play, features: Features, nodes: tuple[RecalledNode, ...], semantic: Semantic
-) -> dict[str, Any]:
-    names = list(play.weights.of)
-    best = [node.node_id for node in nodes if node.node_id in features][:TRACED]
+def _stats(play: Play, scored: Scored, nodes: tuple[RecalledNode, ...]) -> dict[str, Any]:
+    of = dict(zip(scored.nodes, scored.terms.tolist(), strict=True))
     return {
         "lexical": {"terms": len(play.question.terms), "returned": len(play.lexical), "fed": len(play.fed)},
         "links": {"reached": len(play.paths)},
-        "weights": play.weights.version,
+        "weights": play.weights.name,
         "k": play.index.frame.request.k,
         "terms": {
-            "names": names,
-            "weights": [play.weights.of[name] for name in names],
+            "names": scored.names,
+            "weights": [play.weights.of[name] for name in scored.names],
             "per": play.weights.per,
-            "of": {node: [features[node][name] for name in names] for node in best},
+            "of": {node.node_id: of[node.node_id] for node in nodes if node.node_id in of},
         },
+        "bm25": dict(play.lexical),
     }

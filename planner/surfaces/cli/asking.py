@@ -8,7 +8,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from planner.surfaces.cli.requests import json_object, seed
+from planner.surfaces.cli.requests import seed
+from planner.surfaces.json_text import json_object
 
 R = TypeVar("R")
 
@@ -33,6 +34,9 @@ TopK = Annotated[int | None, typer.Option("--k", help="Nearest nodes to take.")]
 MinScore = Annotated[float | None, typer.Option(help="Leave out spans that score below, 0 to 1.")]
 AsOf = Annotated[int | None, typer.Option(help="Plan as of this ledger transaction.")]
 PlanModel = Annotated[str | None, typer.Option(help="v1 packs by density, v2 by rank.")]
+Profile = Annotated[
+    str | None, typer.Option(help="diverse or document: how much one source may take, within the setting.")
+]
 Method = Annotated[str | None, typer.Option(help="Vector search: auto, exact or ann.")]
 Ungrounded = Annotated[
     bool, typer.Option("--allow-ungrounded", help="Return an empty plan where there is no evidence.")
@@ -76,12 +80,13 @@ def _fields(
     min_score: MinScore = None,
     as_of: AsOf = None,
     plan_model: PlanModel = None,
+    profile: Profile = None,
     method: Method = None,
     allow_ungrounded: Ungrounded = False,
 ) -> dict[str, Any]:
     """Return the fields of a plan's request that options set. Raises RequestError for what is no JSON."""
     tokens = {"budget_tokens": budget, "model": model, "context_window": context_window, "counter": counter}
-    limits = {"hops": hops, "k": k, "min_score": min_score, "as_of": as_of}
+    limits = {"profile": profile, "hops": hops, "k": k, "min_score": min_score, "as_of": as_of}
     how = {"plan_model": plan_model, "method": method, "allow_ungrounded": allow_ungrounded or None}
     graph = {"seeds": [seed(text) for text in seeds or ()] or None}
     written = given({"window": window, "match": match, "must": must})

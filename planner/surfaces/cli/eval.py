@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
+from planner.evaluation.ablation import has_parts
 from planner.evaluation.comparison import check as checked
 from planner.evaluation.comparison import compare as compared
 from planner.evaluation.corpora import read_corpus
-from planner.evaluation.loading import Progress
-from planner.evaluation.measure import measure
-from planner.evaluation.report import RANKING, encoded
+from planner.evaluation.measure import measure_together
+from planner.evaluation.report import RANKING
 from planner.evaluation.stored import METRICS, read_reports
+from planner.evaluation.together import together as pooled
 from planner.settings import Settings, check_values, parsed
 from planner.surfaces.cli import DONE, FAILED
 from planner.surfaces.cli.app import SETTINGS
+from planner.surfaces.cli.eval_fit import fit
+from planner.surfaces.cli.eval_options import (
+    DEFAULT_BUDGETS,
+    Budgets,
+    Corpora,
+    JsonFile,
+    Limit,
+    budgets_of,
+    refuse_unwritable,
+    report_each,
+    units_of,
+)
+from planner.surfaces.cli.eval_sweep import sweep
 from planner.surfaces.cli.eval_tables import show_check, show_differences, show_report
 from planner.surfaces.cli.options import AsJson, ConfigFile, DatabaseUrl, DataDir, Overrides, load_settings
-from planner.surfaces.cli.output import emit_json, emit_text, messages, visible
+from planner.surfaces.cli.output import emit_json
 from planner.surfaces.cli.server import reached
-from planner.types import Unit
 
 TOLERANCE = 0.01
-STDOUT = "-"
-UNITS: tuple[Unit, ...] = get_args(Unit)
 
 app = typer.Typer(
     help="""
@@ -44,16 +52,14 @@ app = typer.Typer(
         planner eval compare before.json after.json
 
         planner eval check after.json --baseline before.json --tolerance 0.01
+
+        planner eval sweep corpora/mine --max-fracs 0.4,1 --units chunk,auto
+
+        planner eval fit corpora/mine corpora/other --out weights.json
     """,
     **SETTINGS,
 )
 
-Corpora = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="CORPUS_DIR…", help="Folders with sources.jsonl and questions.jsonl.", show_default=False
-    ),
-]
 LISTED = "several, separated by commas, are variants"
 
 
@@ -70,15 +76,17 @@ def run(
     unit: Annotated[
         str | None, typer.Option(help="Deliver by chunk, window, record, auto, several, all, or none.")
     ] = None,
-    budgets: Annotated[str, typer.Option(help="What plans and bundles may hold, in tokens.")] = (
-        "512,1024,2048,4096,6000"
-    ),
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the report to a file; - is stdout.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only the first N questions.")] = None,
+    budgets: Budgets = DEFAULT_BUDGETS,
+    json_file: JsonFile = None,
+    limit: Limit = None,
     skip_specified: Annotated[
         bool, typer.Option("--skip-specified", help="Measure the variants alone.")
+    ] = False,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Measure score_model v2 without each of its parts too.")
+    ] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="Put all corpora into one scope, and ask each there.")
     ] = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
@@ -90,6 +98,8 @@ def run(
     The database is made on the server of --database-url, else on the embedded one, and dropped at the end.
     The rule as it is specified comes first (score_model v1, plan_model v1, 0.4 of a plan from one source),
     then the settings in force with what the options change. Budgets bind as they are, without a reserve.
+    --together makes one scope of all corpora, and reports each; --ablate leaves out, in turn, each leg of
+    recall and each group of terms.
 
     Example: planner eval run corpora/mine --score-model v1 --max-frac 0.4,1 --unit all --json report.json
     """
@@ -97,24 +107,20 @@ def run(
     base = base if embedder is None else _changed(base, {"embedder": embedder})
     listed = {"score_model": score_model, "plan_model": plan_model, "max_frac_per_source": max_frac}
     variants = _variants(base, listed)
-    tokens, units = _budgets(budgets), _units(unit or base.unit)
+    if ablate and not all(map(has_parts, variants)):
+        raise typer.BadParameter("needs score_model v2, which is made of parts", param_hint="--ablate")
+    how: dict[str, Any] = {"budgets": budgets_of(budgets), "units": units_of(unit or base.unit, "--unit")}
+    how |= {"limit": limit, "specified": not skip_specified, "ablate": ablate}
     read = [read_corpus(folder) for folder in corpora]
-    _refuse_unwritable(json_file)
-    how: dict[str, Any] = {"budgets": tokens, "units": units, "limit": limit, "specified": not skip_specified}
-    reports = []
+    stores = [pooled(read)] if together else [(corpus,) for corpus in read]
+    refuse_unwritable(json_file)
     with reached(base) as url:
-        for corpus in read:
-            with _progress() as progress:
-                measured = measure(corpus, url, variants, progress=progress, **how)
-            reports += measured
-            if json_file == STDOUT:
-                continue
-            for one in measured:
-                show_report(one)
-            if json_file is not None:
-                Path(json_file).write_text(encoded(reports) + "\n", encoding="utf-8")
-    if json_file == STDOUT:
-        emit_text(encoded(reports))
+        report_each(
+            stores,
+            lambda store, progress: measure_together(store, url, variants, progress=progress, **how),
+            show_report,
+            json_file,
+        )
 
 
 @app.command()
@@ -134,6 +140,10 @@ def compare(
         emit_json({"differences": [one.to_dict() for one in differences]})
     else:
         show_differences(differences)
+
+
+app.command()(sweep)
+app.command()(fit)
 
 
 @app.command()
@@ -181,28 +191,6 @@ def _changed(base: Settings, changes: Mapping[str, object]) -> Settings:
     return base.model_copy(update={key: getattr(valid, key) for key in changes})
 
 
-def _budgets(text: str) -> tuple[int, ...]:
-    try:
-        tokens = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is no list of tokens", param_hint="--budgets") from None
-    if min(tokens) < 1 or len(set(tokens)) < len(tokens):
-        raise typer.BadParameter(f"{text!r}: different budgets of 1 token or more", param_hint="--budgets")
-    return tokens
-
-
-def _units(text: str) -> tuple[Unit, ...]:
-    """Return the units to deliver by."""
-    if text == "none":
-        return ()
-    names = UNITS if text == "all" else tuple(part.strip() for part in text.split(","))
-    for name in names:
-        if name not in UNITS:
-            known = ", ".join((*UNITS, "all", "none"))
-            raise typer.BadParameter(f"{name!r} is not one of {known}", param_hint="--unit")
-    return tuple(unit for unit in UNITS if unit in names)
-
-
 def _tolerances(texts: Sequence[str]) -> tuple[float, dict[str, float]]:
     """Return the tolerance of all figures and those of single ones."""
     for_all, by_metric = TOLERANCE, {}
@@ -223,30 +211,3 @@ def _tolerances(texts: Sequence[str]) -> tuple[float, dict[str, float]]:
         else:
             for_all = value
     return for_all, by_metric
-
-
-def _refuse_unwritable(file: str | None) -> None:
-    """Refuse before the work what could not be written after it."""
-    if file in (None, STDOUT):
-        return
-    try:
-        with Path(str(file)).open("ab"):
-            pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", error)
-        raise typer.BadParameter(f"{file!r} cannot be written: {reason}", param_hint="--json") from None
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Show what is being done, on a terminal only."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Bar(
-        *columns, TimeElapsedColumn(), console=messages, transient=True, disable=not messages.is_terminal
-    ) as shown:
-        task = shown.add_task("", total=None)
-
-        def done(stage: str, at: int, total: int) -> None:
-            shown.update(task, description=visible(stage), completed=at, total=total)
-
-        yield done

@@ -9,11 +9,13 @@ from rich.table import Table
 
 from planner.evaluation.comparison import Checked, Difference
 from planner.evaluation.report import RANKING, SPECIFIED, Report
-from planner.surfaces.cli.output import console, emit_table, visible
+from planner.surfaces.cli.output import bar, console, emit_table, visible
 
 QUALITY = {"evidence": "evidence_recall", "all of it": "all_evidence", "answer": "answer_in_context"}
 SHARES = {"filled": "utilisation", "stranded": "stranded_budget", "redundant": "redundant_bytes"}
 LISTED = 40
+BAR = 8
+WORDS = ("of", "metric", "corpus", "question", "category", "ms", "without", "")
 
 
 def show_report(report: Report) -> None:
@@ -23,13 +25,32 @@ def show_report(report: Report) -> None:
     console.print(
         f"{visible(report['corpus'])}, {visible(report['embedder'])}: score_model {report['score_model']}, "
         f"plan_model {report['plan_model']}, at most {report['max_frac']:g} of a plan from one source; "
-        f"{report['asked']} questions",
+        f"{report['asked']} questions{_beside(report)}",
         soft_wrap=True,
     )
     emit_table(_by_budget(report))
     ranking = ", ".join(f"{name} {_percent(report['ranking'][name])}" for name in RANKING)
     console.print(f"ranking: {ranking}", soft_wrap=True)
+    if "ablations" in report:
+        emit_table(_ablations(report["ablations"]))
+        console.print("Points that the model without a part gains in evidence / all of it.", soft_wrap=True)
     emit_table(_latencies(report["latency_ms"]))
+
+
+def show_sweep(swept: Report) -> None:
+    """Print what caps and units bring, a bar for each share."""
+    console.print(
+        f"{visible(swept['corpus'])}, {visible(swept['embedder'])}: score_model {swept['score_model']}, "
+        f"plan_model {swept['plan_model']}; {swept['asked']} questions",
+        soft_wrap=True,
+    )
+    emit_table(_curves("selected under cap", swept["caps"], "evidence_recall"))
+    emit_table(_curves("sources under cap", swept["caps"], "distinct_sources"))
+    if swept["units"]:
+        console.print(f"delivered, at most {swept['max_frac']:g} of a plan from one source", soft_wrap=True)
+        emit_table(_curves("evidence by unit", swept["units"], "evidence_recall"))
+        if any(cell["answers"] for cells in swept["units"].values() for cell in cells.values()):
+            emit_table(_curves("answer by unit", swept["units"], "answer_in_context"))
 
 
 def show_differences(differences: Sequence[Difference]) -> None:
@@ -81,6 +102,38 @@ def _by_budget(report: Report) -> Table:
     return table
 
 
+def _ablations(ablations: Mapping[str, Mapping[str, Any]]) -> Table:
+    budgets = list(next(iter(ablations.values())))
+    table = _table("without", *budgets)
+    for name, cells in ablations.items():
+        table.add_row(name, *(_points(cells[budget]["difference"]) for budget in budgets))
+    return table
+
+
+def _points(difference: Mapping[str, float | None]) -> str:
+    shares = (difference["evidence_recall"], difference["all_evidence"])
+    return " / ".join("" if share is None else f"{100 * share:+.1f}" for share in shares)
+
+
+def _curves(name: str, rows: Mapping[str, Mapping[str, Any]], figure: str) -> Table:
+    budgets = list(next(iter(rows.values())))
+    table = _table(name, *budgets)
+    for row, cells in rows.items():
+        table.add_row(row, *(_drawn(cells[budget][figure], figure) for budget in budgets))
+    return table
+
+
+def _drawn(value: float | None, figure: str) -> str:
+    if value is None or figure == "distinct_sources":
+        return "" if value is None else f"{value:.1f}"
+    return f"{_percent(value)} {bar(value, BAR)}"
+
+
+def _beside(report: Report) -> str:
+    others = [visible(name) for name in report.get("together", ()) if name != report["corpus"]]
+    return f", in one scope with {', '.join(others)}" if others else ""
+
+
 def _latencies(stages: Mapping[str, Mapping[str, float]]) -> Table:
     table = _table("ms", "p50", "p95", "p99")
     for stage, cuts in stages.items():
@@ -95,7 +148,7 @@ def _quality(cell: Mapping[str, Any]) -> list[str]:
 def _table(*names: str) -> Table:
     table = Table(box=None)
     for name in names:
-        words = name in ("of", "metric", "corpus", "question", "category", "ms", "")
+        words = name in WORDS
         table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
     return table
 

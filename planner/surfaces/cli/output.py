@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,20 +12,30 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from planner.surfaces.visible import excerpt, visible
+
 if TYPE_CHECKING:
     from rich.table import Table
+
+__all__ = [
+    "bar",
+    "console",
+    "emit_indented",
+    "emit_json",
+    "emit_problem",
+    "emit_table",
+    "emit_text",
+    "encoded",
+    "excerpt",
+    "messages",
+    "visible",
+]
 
 console = Console(highlight=False, markup=False, emoji=False)
 messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 UNBOUNDED = 100_000
 """Columns, where nothing bounds a line."""
-
-UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""General categories of what is no sign: control, surrogate, line and paragraph separator."""
-
-REORDERING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
-"""Bidirectional classes of the characters that reorder a line."""
 
 
 def emit_json(value: object) -> None:
@@ -53,20 +62,6 @@ def encoded(document: str) -> bytes:
     return document.encode("utf-8", "backslashreplace")
 
 
-def visible(text: str, keep: str = "") -> str:
-    """Return text whose control and reordering characters are written out, but for those to `keep`.
-
-    Stored text is a stranger's: its escape sequences must not reach the terminal, nor may it reorder a line.
-    """
-    return "".join(char if char in keep or _is_seen(char) else _escaped(char) for char in text)
-
-
-def excerpt(text: str, length: int) -> str:
-    """Return the beginning of a text, at most so many characters, in one line that a terminal can show."""
-    line = visible(" ".join(text[: 4 * length].split()))
-    return line if len(line) <= length and len(text) <= 4 * length else line[: length - 1] + "…"
-
-
 def emit_text(text: str) -> None:
     """Write a line to stdout as it is."""
     typer.echo(text)
@@ -91,12 +86,3 @@ def bar(share: float, width: int = 24, mark: float | None = None) -> str:
         return cells
     at = round(min(max(mark, 0.0), 1.0) * width)
     return f"{cells[:at]}│{cells[at:]}"
-
-
-def _is_seen(char: str) -> bool:
-    return unicodedata.category(char) not in UNSEEN and unicodedata.bidirectional(char) not in REORDERING
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from planner.errors import RequestError
 from planner.request import PlanRequest
-
-
-def json_value(text: str | bytes, what: str) -> Any:
-    """Return JSON data, strictly: no NaN, no infinity. Raises RequestError naming `what`."""
-    try:
-        return json.loads(text, parse_constant=_refused)
-    except UnicodeDecodeError:
-        raise RequestError(f"{what} is not valid UTF-8", field=what) from None
-    except RecursionError:
-        raise RequestError(f"{what} is nested too deeply", field=what) from None
-    except ValueError as error:
-        raise RequestError(f"{what} is not JSON: {error}", field=what) from None
-
-
-def json_object(text: str | bytes, what: str) -> dict[str, Any]:
-    """Return a JSON object. Raises RequestError naming `what`."""
-    value = json_value(text, what)
-    if not isinstance(value, dict):
-        raise RequestError(f"{what} is not a JSON object", field=what)
-    return value
+from planner.surfaces.json_text import json_object
 
 
 def seed(text: str) -> dict[str, Any]:
@@ -47,7 +27,3 @@ def from_line(line: bytes, number: int, defaults: Mapping[str, Any]) -> PlanRequ
     if "scope" not in data:
         raise RequestError("scope: give it in the line, or as the argument SCOPE", field="scope")
     return PlanRequest.parse(data)
-
-
-def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
