@@ -1,4 +1,4 @@
-"""A Docker engine, and the two images: PG_IMAGE, and the planner's, built here of PYTHON_IMAGE.
+"""A Docker engine, the two images (PG_IMAGE, and the planner's, built here of PYTHON_IMAGE), and their stack.
 
 Without an engine these tests are skipped; where REQUIRE_DOCKER=1 is set, they fail.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import docker
@@ -17,6 +19,32 @@ from docker.errors import DockerException
 ROOT = Path(__file__).resolve().parents[2]
 
 PUBLIC_PG_IMAGE = "pgvector/pgvector:pg17"
+
+
+@dataclass(frozen=True)
+class Compose:
+    """Runs `docker compose` on a project of the test's own, which these variables describe."""
+
+    environment: Mapping[str, str] = field(repr=False)
+
+    def __call__(self, *arguments: str, **further: str) -> str:
+        """Run it, with further variables; return what it printed. Fails where it failed."""
+        return self.run("docker", "compose", *arguments, **further)
+
+    def run(self, *command: str, **further: str) -> str:
+        """Run a command that means this project; return what it printed. Fails where it failed."""
+        environment = {**self.environment, **further}
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+        return done.stdout
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +83,26 @@ def planner_image(engine: docker.DockerClient) -> Iterator[str]:
     )
     yield tag
     engine.images.remove(tag, force=True)
+
+
+@pytest.fixture(scope="module")
+def compose(engine: docker.DockerClient, pg_image: str, planner_image: str) -> Iterator[Compose]:
+    """Give a project of docker/compose.yaml, not up yet, which is gone at the end."""
+    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0:
+        if os.environ.get("REQUIRE_DOCKER") == "1":
+            pytest.fail("REQUIRE_DOCKER=1, and there is no `docker compose`", pytrace=False)
+        pytest.skip("there is no `docker compose`")
+    project = Compose(
+        {
+            **os.environ,
+            "COMPOSE_FILE": "docker/compose.yaml",
+            "COMPOSE_PROJECT_NAME": f"planner-test-{secrets.token_hex(4)}",
+            "POSTGRES_PASSWORD": secrets.token_hex(8),
+            "APP_PASSWORD": "it's a $ecret",
+            "PG_IMAGE": pg_image,
+            "EVIDENCE_PLANNER_IMAGE": planner_image,
+            "PUBLISH": "127.0.0.1:0",  # a free port
+        }
+    )
+    yield project
+    project("down", "--volumes", "--timeout", "10")
