@@ -35,6 +35,8 @@ def test_the_address_in_a_service_that_runs(corpus: Cli, planned: str, opened: l
     assert opened == [address]
     assert "no browser was found" in ran.err
     assert corpus("view", planned, "--url", "http://h", "--no-browser").err == ""
+    told = corpus("view", planned, "--url", "http://h", "--no-browser", "--json").json
+    assert told == {"url": f"http://h/ui/scopes/{scope}/plans/{plan_id}"}
     assert opened == [address]
 
 

@@ -111,9 +111,9 @@ def test_one_process_runs_that_is_not_root_and_writes_nowhere(
     service: Compose, engine: docker.DockerClient
 ) -> None:
     running = container(service, engine)
-    (_, _, init), (_, user, serving) = running.top(ps_args="-eo pid,user,args")["Processes"]
+    (_, _, init), (_, uid, serving) = running.top(ps_args="-eo pid,uid,args")["Processes"]
     assert init.startswith("/sbin/docker-init -- ")
-    assert (user, "planner serve" in serving) == ("10001", True)
+    assert (uid, "planner serve" in serving) == ("10001", True)
     assert running.attrs["HostConfig"]["ReadonlyRootfs"] is True
     code, said = running.exec_run(["touch", "/opt/planner/x"])
     assert (code, b"Read-only file system" in said) == (1, True)

@@ -13,6 +13,7 @@ from planner.errors import SettingsError
 from planner.surfaces.cli import DONE, FAILED
 from planner.surfaces.cli.database import opened
 from planner.surfaces.cli.options import (
+    AsJson,
     ConfigFile,
     DatabaseUrl,
     DataDir,
@@ -20,7 +21,7 @@ from planner.surfaces.cli.options import (
     PlanArgument,
     plain,
 )
-from planner.surfaces.cli.output import emit_text, messages
+from planner.surfaces.cli.output import emit_json, emit_text, messages
 from planner.tracing import plan_ref
 from planner.types import PlanRef
 
@@ -43,6 +44,7 @@ def view(
     overrides: Overrides = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
+    as_json: AsJson = False,
 ) -> int:
     """Open the browser at a stored plan, and print the address.
 
@@ -62,7 +64,7 @@ def view(
 
     def show(service: str, ref: PlanRef = ref) -> None:
         address = Links(f"{service.rstrip('/')}/ui").plan(ref)
-        emit_text(address)
+        emit_json({"url": address}) if as_json else emit_text(address)
         sys.stdout.flush()
         if browser and not webbrowser.open(address):
             messages.print("no browser was found; open the address yourself", soft_wrap=True)
@@ -73,5 +75,5 @@ def view(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(DONE))
     with opened(config, overrides, database_url, data_dir, actor="viewer") as planner:
         planner.deliveries(ref)  # a plan that is not there is said here, not in a browser
-        done = server.run(planner, HOST, port, tokens=False, as_json=False, ready=show)
+        done = server.run(planner, HOST, port, tokens=False, as_json=as_json, ready=show)
     return DONE if done else FAILED
