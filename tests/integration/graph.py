@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -23,6 +23,9 @@ from planner.ingest.media import IMPORT
 from planner.types import IngestReport
 
 Connection = psycopg.Connection[TupleRow]
+
+V1: Mapping[str, Any] = {"score_model": "v1", "plan_model": "v1"}
+"""Settings for the graphs of this module: their scores are worked out from angles, hops and density."""
 
 MODEL = "circle"
 QUESTION = [1.0, 0.0]
