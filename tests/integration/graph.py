@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -31,6 +32,8 @@ MODEL = "circle"
 QUESTION = [1.0, 0.0]
 """The direction of 0 degrees, as an embedding."""
 
+_ANGLE = re.compile(r"at (-?[0-9][0-9.]*)\s*$")
+
 _scopes = count()
 
 
@@ -46,8 +49,8 @@ def at(degrees: float) -> list[float]:
 
 def circle(texts: list[str]) -> np.ndarray[Any, Any]:
     """Embed texts that end in an angle, as `at 30`; a text without one is at 0."""
-    angles = [float(text.rsplit("at ", 1)[1]) if "at " in text else 0.0 for text in texts]
-    return np.array([at(angle) for angle in angles])
+    ends = [_ANGLE.search(text) for text in texts]
+    return np.array([at(float(end[1]) if end else 0.0) for end in ends])
 
 
 def circle_embedder() -> CallableEmbedder:

@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from planner import Planner
+from planner import Planner, Settings
 from planner.ingest import scope_id
-from tests.integration.graph import Connection, ask, circle_embedder
+from tests.integration.graph import V1, Connection, ask, circle_embedder
 
 SCOPE = "proof"
 TRUTH = {"field": "class", "op": "eq", "value": "truth"}
@@ -69,7 +69,7 @@ def test_without_caches_by_filter_or_for_good_plans_are_what_they_were_before_th
     database_url: str,
 ) -> None:
     with (
-        Planner.connect(database_url, embedder=circle_embedder()) as planner,
+        Planner.connect(database_url, settings=Settings(**V1), embedder=circle_embedder()) as planner,
         psycopg.connect(database_url, autocommit=True) as conn,
     ):
         for i in range(20):
