@@ -20,7 +20,7 @@ Hashes = dict[str, dict[str, str | None]]
 
 
 def hashes(planner: Planner, scope: str = "golden") -> Hashes:
-    """Ingest the corpus into a new scope and ask each of its questions by both models of scores and of plans."""
+    """Ingest the corpus into a new scope and ask each of its questions by v1 and by v2."""
     report = planner.ingest(scope, corpus_folder())
     assert not report.failures, report.failures
     found: Hashes = {}

@@ -1,4 +1,7 @@
-"""The truth/cache proof: caches and indexes only add to truth; dropped, they leave plans as they were."""
+"""The truth/cache proof: caches and indexes only add to truth; dropped, they leave plans as they were.
+
+It is one of `score_model` v1: v2 knows words by how many texts have them, and caches are texts.
+"""
 
 from __future__ import annotations
 
