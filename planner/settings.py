@@ -120,7 +120,7 @@ class Settings(BaseModel):
     max_file_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 64 * 1024 * 1024
 
     # Recall (score_model)
-    score_model: Literal["v1", "v2"] = "v1"
+    score_model: Literal["v1", "v2"] = "v2"
     score_weights: str | None = Field(
         default=None, pattern=NOT_EMPTY, description="file of v2's weights; none: the package's"
     )
@@ -140,7 +140,7 @@ class Settings(BaseModel):
 
     # Selection (plan_model)
     profile: Profile = Field(default=DIVERSE, description="defaults that go together; what is set wins")
-    plan_model: Literal["v1", "v2"] = "v1"
+    plan_model: Literal["v1", "v2"] = "v2"
     kind_priors: Mapping[str, Fraction] = Field(default_factory=lambda: DEFAULT_KIND_PRIORS)
     cache_discount: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
     max_frac_per_source: Fraction = PROFILES[DIVERSE]["max_frac_per_source"]

@@ -241,7 +241,8 @@ def _lexical_indexes(found: Sequence[Sequence[Any]]) -> Iterator[Check]:
         yield Check(name, False, "; ".join(wrong), remedy)
     if lacking:
         remedy = "; ".join(f"run `planner scope index {scope} --lexical`" for scope in lacking)
-        yield Check(name, None, f"not there, or not finished: {', '.join(lacking)}", remedy)
+        said = f"not there, or not finished, so that score_model v2 makes no plan: {', '.join(lacking)}"
+        yield Check(name, None, said, remedy)
     elif not wrong:
         yield Check(name, True, "each current text is in its scope's, and counted")
 

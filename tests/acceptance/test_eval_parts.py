@@ -78,15 +78,15 @@ def test_what_cannot_be_swept_is_refused_before_the_work(
 
 def test_a_run_says_what_each_part_is_good_for_where_the_model_has_parts(evaluating: Cli) -> None:
     run = ("eval", "run", OWN, "--unit", "none", "--skip-specified", "--ablate", *FEW)
-    refused = evaluating(*run)
+    refused = evaluating(*run, "--score-model", "v1")
     assert refused.code == 2
     assert "needs score_model v2" in refused.err
     assert evaluating(*run, "--score-model", "v1,v2").code == 2
-    shown = evaluating(*run, *V2)
+    shown = evaluating(*run)
     assert (shown.code, shown.err) == (0, "")
     assert "leg: semantic" in shown.out
     assert "terms: feedback" in shown.out
-    ablations = json.loads(evaluating(*run, *V2, "--json", "-").out)["ablations"]
+    ablations = json.loads(evaluating(*run, "--json", "-").out)["ablations"]
     assert len(ablations) == 12
     for cells in ablations.values():
         assert list(cells) == ["96", "300"]
@@ -101,7 +101,7 @@ def test_corpora_are_put_together_and_reported_each(evaluating: Cli, tmp_path: P
     assert refused.code != 0
     assert "two corpora are named 'mill'" in refused.err
     (copy / "corpus.json").write_text('{"name": "copy"}', encoding="utf-8")
-    assert "mill, wordllama: score_model v1, plan_model v1, " in (shown := evaluating(*run).out)
+    assert "mill, wordllama: score_model v2, plan_model v2, " in (shown := evaluating(*run).out)
     assert "4 questions, in one scope with copy" in shown
     reports = json.loads(evaluating(*run, "--json", "-").out)
     assert [report["corpus"] for report in reports] == ["mill", "copy"]

@@ -51,7 +51,7 @@ def test_a_scope_moves_to_an_endpoint_and_back(notes: Cli, http: tuple[str, str]
         "without": 0,
         "index_left": False,
     }
-    nearest = ("--set", "k=1", "--set", "hops=0")
+    nearest = ("--set", "score_model=v1", "--set", "k=1", "--set", "hops=0")
     plan = notes("plan", "notes", "What does it cost?", *nearest, *as_http, "--json").json
     assert [span["text"] for span in plan["spans"]] == ["A guest berth costs 240 kr."]
     assert notes("plan", "notes", "cost?").code == 1

@@ -67,7 +67,7 @@ def test_a_point_of_the_plot_says_its_name_and_leads_to_why(page: Watched, world
 def test_a_large_pool_is_drawn_in_part_and_listed_by_pages(page: Watched, world: World) -> None:
     browser = page.page
     page.open(world.pages()["plan-large"])
-    assert browser.locator(".plot .cell").count() > 10
+    assert browser.locator(".plot .cell").count() > 1
     assert "too many to draw one by one" in browser.locator(".plot .note").inner_text()
     assert browser.locator("ol.cards > li").count() == 25
     browser.get_by_role("link", name=re.compile("^All .* left out$")).click()

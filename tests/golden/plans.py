@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from planner import Planner
@@ -19,14 +20,15 @@ Hashes = dict[str, dict[str, str | None]]
 
 
 def hashes(planner: Planner, scope: str = "golden") -> Hashes:
-    """Ingest the corpus into a new scope and ask each of its questions in both plan models."""
+    """Ingest the corpus into a new scope and ask each of its questions by v1 and by v2."""
     report = planner.ingest(scope, corpus_folder())
     assert not report.failures, report.failures
     found: Hashes = {}
-    for question in questions():
-        for model in ("v1", "v2"):
-            budget = question.budget_tokens
-            plan = planner.plan(scope, question.text, budget_tokens=budget, plan_model=model, method="exact")
+    for model in ("v1", "v2"):
+        models = {"score_model": model, "plan_model": model}
+        asking = Planner(replace(planner.engine, settings=planner.engine.settings.model_copy(update=models)))
+        for question in questions():
+            plan = asking.plan(scope, question.text, budget_tokens=question.budget_tokens, method="exact")
             found[f"{question.question_id} {model}"] = {"plan": plan.plan_hash, "pool": plan.pool_hash}
     return found
 

@@ -14,7 +14,7 @@ import pytest
 
 from planner import Planner, Settings
 from planner.embedded import EmbeddedServer
-from tests.integration.graph import Connection, circle_embedder, fan, fresh_scope
+from tests.integration.graph import V1, Connection, circle_embedder, fan, fresh_scope
 
 # Says the server's pid when it is a client, and stays one until its stdin ends.
 _CLIENT = """
@@ -81,7 +81,7 @@ def server_processes(home: Path) -> Callable[[], list[psutil.Process]]:
 @pytest.fixture(scope="session")
 def planner(shared_database_url: str) -> Iterator[Planner]:
     """Give a planner whose embedder is the unit circle and in which one source may fill a plan."""
-    whole = Settings(max_frac_per_source=1.0)
+    whole = Settings(**V1, max_frac_per_source=1.0)
     with Planner.connect(shared_database_url, settings=whole, embedder=circle_embedder()) as opened:
         yield opened
 
@@ -105,7 +105,7 @@ def scope() -> str:
 @pytest.fixture
 def victim(database_url: str) -> Iterator[Planner]:
     """Give a planner on a database of its own, whose scope `s` holds a small graph."""
-    with Planner.connect(database_url, settings=Settings(), embedder=circle_embedder()) as planner:
+    with Planner.connect(database_url, settings=Settings(**V1), embedder=circle_embedder()) as planner:
         fan(0, 30).into(planner, "s")
         yield planner
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -25,9 +25,14 @@ from planner.types import IngestReport
 
 Connection = psycopg.Connection[TupleRow]
 
+V1: Mapping[str, Any] = {"score_model": "v1", "plan_model": "v1"}
+"""Settings for the graphs of this module: their scores are worked out from angles, hops and density."""
+
 MODEL = "circle"
 QUESTION = [1.0, 0.0]
 """The direction of 0 degrees, as an embedding."""
+
+_ANGLE = re.compile(r"at (-?[0-9][0-9.]*)\s*$")
 
 _scopes = count()
 
@@ -44,7 +49,7 @@ def at(degrees: float) -> list[float]:
 
 def circle(texts: list[str]) -> np.ndarray[Any, Any]:
     """Embed texts that end in an angle, as `at 30`; a text without one is at 0."""
-    ends = [re.search(r"at (-?[\d.]+)$", text) for text in texts]
+    ends = [_ANGLE.search(text) for text in texts]
     return np.array([at(float(end[1]) if end else 0.0) for end in ends])
 
 

@@ -10,7 +10,7 @@ from planner.hashing import plan_hash, pool_hash
 from planner.ingest import scope_id
 from planner.ports import Embedder
 from planner.trace.record import Record
-from tests.integration.graph import Connection, circle_embedder
+from tests.integration.graph import V1, Connection, circle_embedder
 
 Tamper = Callable[..., int]
 
@@ -30,7 +30,7 @@ def tampering(conn: Connection, scope: str) -> Tamper:
 
 def other(planner: Planner, *, embedder: Embedder | None = None, **settings: Any) -> Planner:
     """Return another planner on the same pool of connections."""
-    chosen = Settings(**{"max_frac_per_source": 1.0, **settings})
+    chosen = Settings(**{**V1, "max_frac_per_source": 1.0, **settings})
     return Planner.from_pool(
         planner.engine.store.pool, settings=chosen, embedder=embedder or circle_embedder()
     )

@@ -1,4 +1,7 @@
-"""The truth/cache proof: caches and indexes only add to truth; dropped, they leave plans as they were."""
+"""The truth/cache proof: caches and indexes only add to truth; dropped, they leave plans as they were.
+
+`score_model` v2 knows words by how many texts have them, and caches are texts: while there are any, they count.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from planner import Planner
+from planner import Planner, Settings
 from planner.ingest import scope_id
-from tests.integration.graph import Connection, ask, circle_embedder
+from tests.integration.graph import V1, Connection, ask, circle_embedder
 
 SCOPE = "proof"
 TRUTH = {"field": "class", "op": "eq", "value": "truth"}
@@ -69,7 +72,7 @@ def test_without_caches_by_filter_or_for_good_plans_are_what_they_were_before_th
     database_url: str,
 ) -> None:
     with (
-        Planner.connect(database_url, embedder=circle_embedder()) as planner,
+        Planner.connect(database_url, settings=Settings(**V1), embedder=circle_embedder()) as planner,
         psycopg.connect(database_url, autocommit=True) as conn,
     ):
         for i in range(20):
@@ -88,5 +91,28 @@ def test_without_caches_by_filter_or_for_good_plans_are_what_they_were_before_th
         dropped = drop_indexes(conn)
         assert len(dropped) > 5
         assert any(name.startswith("embedding_hnsw") for name in dropped)
+        assert hashes(planner) == whole
+        assert hashes(planner, must=TRUTH) == filtered
+
+
+def test_v2_plans_are_what_they_were_once_the_caches_are_erased_and_the_indexes_dropped(
+    database_url: str,
+) -> None:
+    with (
+        Planner.connect(database_url, embedder=circle_embedder()) as planner,
+        psycopg.connect(database_url, autocommit=True) as conn,
+    ):
+        for i in range(20):
+            text = f"# Part {i}\n\nFact {i} at {i}.\n\nSee [the next](doc{i + 1}.md), at {90 - i}.\n"
+            planner.ingest_text(SCOPE, f"doc{i}.md", text)
+        whole, filtered = hashes(planner), hashes(planner, must=TRUTH)
+        refs = [str(span.ref) for span in planner.source(SCOPE, "doc1.md").spans]
+        for i in range(10):
+            summary = f"Summary {i} of [that](doc{i}.md), at {i}.\n\nAnd a list at 1."
+            planner.derive(SCOPE, summary, refs, source_id=f"summary{i}.md")
+        assert not set(hashes(planner)) & set(whole)
+        for i in range(10):
+            planner.erase(SCOPE, f"summary{i}.md")
+        drop_indexes(conn)
         assert hashes(planner) == whole
         assert hashes(planner, must=TRUTH) == filtered

@@ -26,7 +26,7 @@ from planner.errors import (
 )
 from planner.ingest import scope_id
 from planner.store.connect import Pool
-from tests.integration.graph import QUESTION, Connection, ask, circle_embedder, fan
+from tests.integration.graph import QUESTION, V1, Connection, ask, circle_embedder, fan
 
 STATE = (
     "SELECT current_user, session_user, current_setting('role'), current_setting('search_path'),"
@@ -51,7 +51,8 @@ def pool_of(url: str, size: int = 1, **kwargs: Any) -> Iterator[Pool]:
 
 
 def over(pool: Pool) -> Planner:
-    return Planner.from_pool(pool, settings=Settings(max_frac_per_source=1.0), embedder=circle_embedder())
+    whole = Settings(**V1, max_frac_per_source=1.0)
+    return Planner.from_pool(pool, settings=whole, embedder=circle_embedder())
 
 
 def state_of(pool: Pool) -> list[Any]:

@@ -15,7 +15,7 @@ from planner.errors import EmbedderError, IntegrityError, PlannerError, StoreErr
 from planner.ingest import scope_id
 from planner.ports import Embedder
 from planner.types import EvidencePlan
-from tests.integration.graph import QUESTION, Connection, Graph, ask, circle_embedder, fan, rows_of
+from tests.integration.graph import QUESTION, V1, Connection, Graph, ask, circle_embedder, fan, rows_of
 
 Remade = Callable[..., Planner]
 
@@ -25,7 +25,7 @@ def remade(planner: Planner) -> Remade:
     """Return a function that makes another planner on the same pool, with other settings or embedder."""
 
     def make(embedder: Embedder | None = None, **settings: Any) -> Planner:
-        chosen = Settings(**{"max_frac_per_source": 1.0, **settings})
+        chosen = Settings(**{**V1, "max_frac_per_source": 1.0, **settings})
         return Planner.from_pool(
             planner.engine.store.pool, settings=chosen, embedder=embedder or circle_embedder()
         )

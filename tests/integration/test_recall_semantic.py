@@ -10,9 +10,9 @@ import pytest
 
 from planner import Planner, Settings
 from planner.recall.score import normalise
-from tests.integration.graph import QUESTION, Connection, Graph, ask, at, fan, nodes_of
+from tests.integration.graph import QUESTION, V1, Connection, Graph, ask, at, fan, nodes_of
 
-MARGIN_1 = Settings(max_frac_per_source=1.0, margin=1)
+MARGIN_1 = Settings(**V1, max_frac_per_source=1.0, margin=1)
 
 
 @pytest.fixture(scope="module")

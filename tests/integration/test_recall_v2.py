@@ -17,7 +17,7 @@ from planner.recall.v2.weights import weights
 from planner.store.connect import run
 from tests.integration.graph import Connection, Graph, fresh_scope, nodes_of
 
-V2 = Settings(score_model="v2", plan_model="v2", max_frac_per_source=1.0)
+V2 = Settings(max_frac_per_source=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +196,46 @@ def test_a_question_without_words_is_answered_by_its_vector(
     Graph().node("a", 10, text="A zephyr.").into(v2, scope)
     plan = v2.plan(scope, embedding=[1.0, 0.0])
     assert nodes_of(conn, plan)["a"]["legs"] == ["semantic"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"text": "What is the of and to?"}, {"a", "b"}),
+        ({"text": "?!"}, {"a", "b"}),
+        ({"text": "xylophone"}, {"a", "b"}),
+        ({"text": "xylophone", "must": {"field": "source_id", "op": "eq", "value": "b.txt"}}, {"b"}),
+        ({"match": {"field": "source_id", "op": "eq", "value": "a.txt"}}, {"a"}),
+        ({"match": {"field": "source_id", "op": "eq", "value": "neither"}}, set()),
+    ],
+)
+def test_what_no_word_finds_is_still_planned(
+    v2: Planner, conn: Connection, scope: str, asked: dict[str, Any], found: set[str]
+) -> None:
+    Graph().node("a", 10, text="A zephyr.").node("b", 20, text="Aside.").into(v2, scope)
+    plan = v2.plan(scope, budget_tokens=100, allow_ungrounded=True, **asked)
+    assert nodes_of(conn, plan).keys() == found
+    assert plan.stats["selected"] == len(found)
+    v2.replay(plan.ref)
+
+
+def test_a_scope_that_was_emptied_gives_an_empty_plan(v2: Planner, scope: str) -> None:
+    v2.ingest_text(scope, "a.md", "A zephyr.")
+    v2.erase(scope, "a.md")
+    for asked in ({"text": "zephyr"}, {"embedding": [1.0, 0.0]}):
+        plan = v2.plan(scope, budget_tokens=100, allow_ungrounded=True, **asked)
+        assert (plan.spans, plan.rejected) == ((), ())
+
+
+def test_min_score_cuts_by_the_mapped_score(v2: Planner, scope: str) -> None:
+    Graph().node("a", 10, text="A zephyr.").node("b", 20, text="Aside.").into(v2, scope)
+    scores = {
+        span.verdict.candidate.node_id: span.verdict.candidate.score
+        for span in ask(v2, scope, "zephyr").spans
+    }
+    assert 0 < scores["b"] < scores["a"] < 1
+    for floor, kept in ((scores["b"], 2), (scores["a"], 1), (1.0, 0)):
+        assert ask(v2, scope, "zephyr", min_score=floor).stats["selected"] == kept
 
 
 def test_a_scope_without_a_lexical_index_is_told_how_to_build_one(v2: Planner, scope: str) -> None:

@@ -23,7 +23,7 @@ from planner.pipeline.reembed import CATCH_UP, MAX_ROUNDS
 from planner.store.doctor import examine
 from planner.store.queries import compose, query
 from planner.types import OPEN_TX
-from tests.integration.graph import Connection, Graph, ask, circle, circle_embedder, nodes_of, rows_of
+from tests.integration.graph import V1, Connection, Graph, ask, circle, circle_embedder, nodes_of, rows_of
 from tests.integration.test_ingest_writers import assert_chained
 
 DOCUMENT = "# Title\n\nThe first at 10.\n\n| a | b |\n|---|---|\n| one | two at 30 |\n\nThe last at 60.\n"
@@ -58,9 +58,8 @@ def planner(planner: Planner, scope: str) -> Planner:
 @pytest.fixture
 def moved(planner: Planner) -> Planner:
     """Give a planner of the other model on the same pool."""
-    return Planner.from_pool(
-        planner.engine.store.pool, settings=Settings(max_frac_per_source=1.0), embedder=Sphere()
-    )
+    whole = Settings(**V1, max_frac_per_source=1.0)
+    return Planner.from_pool(planner.engine.store.pool, settings=whole, embedder=Sphere())
 
 
 def vectors(conn: Connection, scope: str, model: str) -> dict[str, tuple[bytes, str]]:

@@ -12,7 +12,7 @@ import pytest
 from planner import EvidencePlan, Planner, Settings
 from planner.ingest import scope_id
 from planner.trace.drift import DriftClass
-from tests.integration.graph import Connection, Graph, ask, at, circle_embedder
+from tests.integration.graph import V1, Connection, Graph, ask, at, circle_embedder
 
 SCOPE = "indexed"
 
@@ -38,7 +38,7 @@ def indexed(database_url: str) -> Iterator[Indexed]:
     graph = Graph()
     for i in range(1_000):
         graph.node(f"n{i}", angles.uniform(0, 360), text=f"Fact {i}.")
-    settings = Settings(max_frac_per_source=1.0)
+    settings = Settings(**V1, max_frac_per_source=1.0)
     with (
         Planner.connect(database_url, settings=settings, embedder=circle_embedder()) as planner,
         psycopg.connect(database_url, autocommit=True) as conn,

@@ -13,11 +13,12 @@ import pytest
 from planner import EvidencePlan, Planner, Settings
 from planner.errors import InsufficientEvidence, IntegrityError, PlannerError
 from planner.ingest.media import IMPORT
+from tests.integration.graph import V1
 
 QUESTION = [1.0, 0.0]
 """Nodes lie on the unit circle: the angle to this vector, in degrees, decides similarity."""
 
-WHOLE = Settings(max_frac_per_source=1.0)
+WHOLE = Settings(**V1, max_frac_per_source=1.0)
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
-from planner import Planner, PlanRef
+from planner import Planner, PlanRef, Settings
 from planner.errors import RequestError, UnknownPlan
 from planner.pipeline.why import MAX_ANSWERS
+from tests.integration.graph import V1
 
 DOCUMENT = """# 動物
 
@@ -27,7 +28,7 @@ Fish 🐟 swim in the sea, and 👩‍🚀 float above it.
 
 @pytest.fixture
 def planner(database_url: str) -> Iterator[Planner]:
-    with Planner.connect(database_url) as opened:
+    with Planner.connect(database_url, settings=Settings(**V1)) as opened:
         opened.ingest_text("s", "animals.md", DOCUMENT)
         yield opened
 

@@ -18,7 +18,7 @@ from planner.errors import ConflictingInput
 from planner.ingest import scope_id
 from planner.store.arrays import BINARY_ARRAYS
 from planner.store.connect import run
-from tests.integration.graph import MODEL, Graph, ask, circle_embedder
+from tests.integration.graph import MODEL, V1, Graph, ask, circle_embedder
 
 DOCUMENT = (
     "# Harbour\n\nThe gate of the Talk closes at 10.\n\nSee [the log](log.md) at 40.\n\nThe end at 80.\n"
@@ -50,7 +50,7 @@ def recorded(url: str) -> Iterator[tuple[Planner, Sent]]:
             keep(self, query, params)
             return super().stream(query, params, **options)
 
-    settings = Settings(max_frac_per_source=1.0)
+    settings = Settings(**V1, max_frac_per_source=1.0)
     with ConnectionPool(url, min_size=1, kwargs={"cursor_factory": Recorder}, open=True) as pool:
         yield Planner.from_pool(pool, settings=settings, embedder=circle_embedder()), sent
 

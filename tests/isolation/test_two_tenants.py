@@ -23,7 +23,7 @@ from planner.ingest import scope_id
 from planner.store.connect import Store
 from planner.store.queries import queries
 from planner.store.schema import metadata
-from tests.integration.graph import Graph, ask, circle_embedder, nodes_of
+from tests.integration.graph import V1, Graph, ask, circle_embedder, nodes_of
 from tests.isolation.scenario import attempt, lived, recorded
 
 A, B, C = "tenant-a", "tenant-b", "tenant-c"
@@ -227,7 +227,7 @@ def test_row_security_alone_keeps_the_other_tenant_out(tenants: Tenants, login: 
 def test_both_tenants_get_the_same_answers_under_any_login(tenants: Tenants, login: str) -> None:
     with Planner.connect(
         tenants.app_url if login == "app" else tenants.url,
-        settings=Settings(max_frac_per_source=1.0),
+        settings=Settings(**V1, max_frac_per_source=1.0),
         embedder=circle_embedder(),
     ) as planner:
         for mine, theirs in zip(tenants.plans[A], tenants.plans[B], strict=True):

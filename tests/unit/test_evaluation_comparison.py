@@ -72,7 +72,7 @@ def test_a_report_has_the_shape_that_was_asked_for_and_means_over_the_right_ques
     assert document["categories"]["a"]["512"]["evidence_recall"] == 0.5
     assert document["categories"]["n"]["512"]["evidence_recall"] is None
     assert document["latency_ms"] == {"plan": {"p50": 2.0, "p95": 2.9, "p99": 2.98}}
-    assert (document["corpus"], document["score_model"], document["plan_model"]) == ("c", "v1", "v1")
+    assert (document["corpus"], document["score_model"], document["plan_model"]) == ("c", "v2", "v2")
     assert (document["embedder"], document["asked"], document["ranking"]["questions"]) == ("toy", 3, 2)
 
 

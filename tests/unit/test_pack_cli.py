@@ -62,7 +62,7 @@ def test_the_json_names_budget_hashes_stats_spans_and_rejected(run: Run) -> None
         *("plan_model", "score_model", "counter", "stats", "spans", "rejected"),
     ]
     assert (plan["budget"], plan["used"], plan["cap"], plan["narrowed_by"]) == (60, 42, 24, None)
-    assert (plan["plan_model"], plan["score_model"], plan["counter"]) == ("v1", "external", "caller")
+    assert (plan["plan_model"], plan["score_model"], plan["counter"]) == ("v2", "external", "caller")
     assert [span["source_id"] for span in plan["spans"]] == ["a.md", "日本"]
     assert all(set(span) == SPAN_FIELDS for span in plan["spans"])
     assert (plan["spans"][0]["weight"], plan["spans"][0]["weight_bits"]) == (0.8, "3fe999999999999a")
@@ -100,10 +100,10 @@ def test_text_enters_the_hash_and_its_absence_is_32_zero_bytes(
     given = line("tokens", text=text) if text else line(tokens=5)
     plan = json.loads(run(*arguments, "--budget", "50", "--json", lines=(given,))[1])
     candidate = Candidate("a.md", 1, 0, 90, "paragraph", "truth", 0.8, 5, text_hash)
-    policy = SelectionPolicy(DEFAULT_KIND_PRIORS, 0.5, 0.8)
+    policy = SelectionPolicy(DEFAULT_KIND_PRIORS, 0.5, 0.8, "v2")
     budget = resolve_budget(50, counter=plan["counter"], bound="exact", max_frac=0.4)
     selection = select([candidate], policy, budget)
-    assert plan["plan_hash"] == plan_hash(selection, plan_model="v1", score_model="external")
+    assert plan["plan_hash"] == plan_hash(selection, plan_model="v2", score_model="external")
 
 
 def test_estimated_tokens_keep_a_tenth_in_reserve(run: Run) -> None:

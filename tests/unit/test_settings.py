@@ -29,7 +29,8 @@ def test_defaults_are_those_of_the_pages() -> None:
         "body": 1.0,
     }
     assert (settings.cache_discount, settings.max_frac_per_source, settings.dedup_overlap) == (0.5, 0.4, 0.8)
-    assert (settings.plan_model, settings.counter, settings.max_budget) == ("v1", "utf8-script-v1", None)
+    assert (settings.score_model, settings.plan_model) == ("v2", "v2")
+    assert (settings.counter, settings.max_budget) == ("utf8-script-v1", None)
 
 
 def test_arguments_win_over_variables_over_file_over_defaults(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def _next(last: EvidencePlan) -> list[str]:
         *on_path,
         f"planner show {last.ref}",
         f"planner replay {last.ref}",
-        f"planner plan {SCOPE} 'What does a guest berth cost for a night?' --budget 400 --min-score 0.45",
+        f"planner plan {SCOPE} 'What does a guest berth cost for a night?' --budget 400 --min-score 0.1",
         f"planner source list {SCOPE}",
         "planner db psql -- -c 'select plan, question, used, budget from planner.plan_overview'",
         "planner ingest notes PATH… && planner plan notes 'a question of your own'",
