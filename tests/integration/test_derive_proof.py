@@ -1,6 +1,6 @@
 """The truth/cache proof: caches and indexes only add to truth; dropped, they leave plans as they were.
 
-`score_model` v2 knows words by how many texts have them, and caches are texts: while there are any, they count.
+`score_model` v2 knows words by how many texts have them. Caches are texts: while there are any, they count.
 """
 
 from __future__ import annotations
