@@ -73,6 +73,13 @@ def shared_database_url(server_url: str, template_url: str, through: Through) ->
         yield through(url)
 
 
+@pytest.fixture(scope="session")
+def viewer_database_url(server_url: str, template_url: str, through: Through) -> Iterator[str]:
+    """Give the database that the tests in a browser share: its scopes are of another model than others'."""
+    with _database(server_url, template=make_url(template_url).database) as url:
+        yield through(url)
+
+
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """Give a fresh database without a schema."""

@@ -39,9 +39,12 @@ class Watched:
         return self.page.goto(self.url + path)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Give Debian's Chromium, headless; without it the tests are skipped, or fail under REQUIRE_BROWSER=1."""
+    """Give Debian's Chromium, headless; without it the tests are skipped, or fail under REQUIRE_BROWSER=1.
+
+    A module's and no longer: while it is there an event loop runs, beside which tests elsewhere can run none.
+    """
     program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     try:
         from playwright.sync_api import sync_playwright
@@ -59,9 +62,9 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def viewed(shared_database_url: str) -> Iterator[Planner]:
+def viewed(viewer_database_url: str) -> Iterator[Planner]:
     """Give the planner whose store is looked at."""
-    with Planner.connect(shared_database_url, settings=SETTINGS) as planner:
+    with Planner.connect(viewer_database_url, settings=SETTINGS) as planner:
         yield planner
 
 
